@@ -1,0 +1,293 @@
+package probe
+
+import "context"
+
+// Link is the Prober's side of one connection, from the start of its opening
+// until it is gone. A connection goes
+//
+//	opening → busy ⇄ idle → closed, opening → closed, busy → closed
+//
+// and every change happens under the Prober's mutex. Only the connection's own
+// goroutine calls the methods of a Link.
+type Link struct {
+	p *Prober
+
+	// Set before the opening begins, constant from then on.
+	tick     Tick
+	bound    bool // the opening belongs to tick
+	replaces *Link
+
+	// Guarded by p.mu.
+	conn      Conn
+	slots     int
+	busy      int // slots that carry a tick
+	requests  uint64
+	opened    Instant
+	counted   bool // in p.open
+	retiring  bool // takes no further tick
+	lingering bool // in p.lingering
+	replacing bool // a replacement is being opened
+
+	// Of the idle list.
+	listed     bool
+	prev, next *Link
+}
+
+// Bound returns the tick that the opening belongs to, if it belongs to one.
+func (l *Link) Bound() (Tick, bool) { return l.tick, l.bound }
+
+// Context is done when the connection must end, whatever it is doing: its
+// request, if any, then completes as schedule/shutdown.
+func (l *Link) Context() context.Context {
+	if l.bound || l.conn != nil {
+		return l.p.all
+	}
+	return l.p.unbound
+}
+
+// Opened reports that the opening succeeded and that conn carries as many
+// requests at once as slots. The caller goes on with the tick that the opening
+// was bound to, if it was; conn must be ready for Send and Retire.
+func (l *Link) Opened(conn Conn, slots int, s *Sample) {
+	p := l.p
+	if !l.bound {
+		p.recorder.RecordOpening(s)
+	}
+	now := p.clock.Now()
+	p.mu.Lock()
+	l.conn, l.slots, l.opened = conn, slots, now
+	p.slots = max(p.slots, slots)
+	p.ledger.Connections++
+	p.ledger.Opened++
+	p.refill.succeeded()
+	p.warm.tried(l)
+	if !l.bound {
+		p.ledger.Bytes.Add(s.Bytes)
+	}
+	old, why := l.takeOver(now)
+	if p.closing {
+		why = CloseShutdown
+		p.retire(l)
+	}
+	if !l.retiring && l.busy < l.slots {
+		p.idle.add(l)
+	}
+	retired := l.retiring
+	p.dispatch(now)
+	p.mu.Unlock()
+	if old != nil {
+		old.conn.Retire(why)
+	}
+	if retired {
+		conn.Retire(why)
+	}
+}
+
+// takeOver puts a replacement in the place of the connection that it was
+// opened for, and returns that one, and why it must be retired. It is called
+// with p.mu held.
+func (l *Link) takeOver(now Instant) (*Link, CloseReason) {
+	p, old := l.p, l.replaces
+	if old == nil {
+		return nil, NotClosed
+	}
+	l.replaces = nil
+	old.replacing = false
+	why := old.dueReason(now)
+	if _, there := p.links[old]; !there || old.retiring {
+		old = nil
+	} else {
+		p.retire(old)
+	}
+	if p.open < p.target.Connections {
+		p.count(l)
+	} else {
+		p.retire(l)
+	}
+	return old, why
+}
+
+// Failed reports that the opening failed, for good. The sample belongs to the
+// tick that the opening was bound to, or to the opening alone.
+func (l *Link) Failed(s *Sample) {
+	p := l.p
+	if l.bound {
+		p.recorder.Record(s)
+	} else {
+		p.recorder.RecordOpening(s)
+	}
+	p.mu.Lock()
+	if l.bound {
+		p.ledger.InFlight--
+		p.ledger.complete(s, &p.target)
+	} else {
+		p.ledger.Bytes.Add(s.Bytes)
+		if s.Outcome != ScheduleShutdown {
+			p.ledger.OpeningFailures[s.Outcome]++
+		}
+		if l.replaces != nil {
+			l.replaces.replacing = false
+			l.replaces = nil
+		}
+		p.refill.failed(s.End)
+		p.warm.tried(l)
+	}
+	l.uncount()
+	p.forget(l)
+	p.placeFreed(s.End)
+}
+
+// Done completes the tick that the connection carries. Unless the sample says
+// that the connection closes, it may return the next tick, which the caller
+// sends itself; without one the connection is idle, or has been told to
+// retire.
+func (l *Link) Done(s *Sample) (next Tick, more bool) {
+	p := l.p
+	p.recorder.Record(s)
+	p.mu.Lock()
+	p.ledger.InFlight--
+	p.ledger.complete(s, &p.target)
+	if s.Close != NotClosed {
+		l.busy--
+		p.retire(l)
+		p.placeFreed(s.End)
+		return Tick{}, false
+	}
+	// The slot stays busy until its fate is known: expire releases the mutex.
+	p.expire(s.End)
+	l.busy--
+	var replacement *Link
+	if !l.retiring {
+		replacement = l.replaceIfDue(s.End)
+		if p.mayLeave(s.End) {
+			l.busy++
+			l.requests++
+			p.ledger.InFlight++
+			next, more = p.leave(s.End), true
+		} else {
+			p.idle.add(l)
+		}
+	}
+	p.mu.Unlock()
+	if replacement != nil {
+		p.opener.Open(replacement)
+	}
+	return next, more
+}
+
+// Gone reports that the connection is closed, and what it sent and received
+// since its last sample. While idle it returns false when the connection was
+// given a tick in the meantime: that tick must be completed first.
+func (l *Link) Gone(reason CloseReason, b Bytes) bool {
+	p := l.p
+	now := p.clock.Now()
+	p.mu.Lock()
+	if l.busy > 0 {
+		p.mu.Unlock()
+		return false
+	}
+	p.retire(l)
+	if l.lingering {
+		p.lingering--
+	}
+	p.ledger.Connections--
+	p.ledger.Closed[reason]++
+	p.ledger.Bytes.Add(b)
+	p.forget(l)
+	p.placeFreed(now)
+	return true
+}
+
+// Linger reports whether a connection that carries no further request may wait
+// for the door to close it. At most as many as the target has connections may.
+func (l *Link) Linger() bool {
+	p := l.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing || p.lingering >= p.target.Connections {
+		return false
+	}
+	p.lingering++
+	l.lingering = true
+	return true
+}
+
+// retire takes a link out of service. It is called with mu held.
+func (p *Prober) retire(l *Link) {
+	l.retiring = true
+	p.idle.drop(l)
+	l.uncount()
+}
+
+// uncount gives up the link's place among the target's connections. It is
+// called with p.mu held.
+func (l *Link) uncount() {
+	if l.counted {
+		l.counted = false
+		l.p.open--
+	}
+}
+
+// placeFreed uses the place that a link has given up: for the oldest tick of
+// the backlog, else for a new connection where warm is on. It is called with
+// mu held and releases it.
+func (p *Prober) placeFreed(now Instant) {
+	p.dispatch(now)
+	links := p.refillLinks(now)
+	p.mu.Unlock()
+	for _, l := range links {
+		p.opener.Open(l)
+	}
+}
+
+// count gives the link a place among the target's connections. It is called
+// with mu held.
+func (p *Prober) count(l *Link) {
+	p.open++
+	l.counted = true
+}
+
+// idleList holds the links with a free slot, the one that has waited longest
+// first.
+type idleList struct{ first, last *Link }
+
+func (i *idleList) oldest() *Link { return i.first }
+
+func (i *idleList) add(l *Link) {
+	if l.listed {
+		return
+	}
+	l.listed = true
+	l.prev, l.next = i.last, nil
+	if i.last == nil {
+		i.first = l
+	} else {
+		i.last.next = l
+	}
+	i.last = l
+}
+
+func (i *idleList) drop(l *Link) {
+	if !l.listed {
+		return
+	}
+	if l.prev == nil {
+		i.first = l.next
+	} else {
+		l.prev.next = l.next
+	}
+	if l.next == nil {
+		i.last = l.prev
+	} else {
+		l.next.prev = l.prev
+	}
+	l.listed, l.prev, l.next = false, nil, nil
+}
+
+// take removes one slot of l, which goes to the end while it has more.
+func (i *idleList) take(l *Link) {
+	i.drop(l)
+	if l.busy+1 < l.slots {
+		i.add(l)
+	}
+}

@@ -1,0 +1,150 @@
+package probe
+
+import (
+	"context"
+	"time"
+)
+
+// Openings that belong to no tick are tried again after this, doubled with
+// each failure up to the most.
+const (
+	refillFirst = 100 * time.Millisecond
+	refillMost  = 5 * time.Second
+)
+
+// refill paces the openings that belong to no tick, so that a dead door is
+// not hammered. It is guarded by the Prober's mutex.
+type refill struct {
+	delay time.Duration // 0: the last opening did not fail
+	next  Instant       // none before
+	timer *time.Timer
+}
+
+func (r *refill) succeeded() { r.delay, r.next = 0, 0 }
+
+func (r *refill) failed(now Instant) {
+	if now < r.next {
+		return // one of several that failed together
+	}
+	r.delay = min(max(2*r.delay, refillFirst), refillMost)
+	r.next = now.Add(r.delay)
+}
+
+func (r *refill) stop() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// refillLinks returns the links that must be opened to keep a warm target's
+// connections, or sets a timer where it is too early. It is called with mu
+// held; the links must be opened.
+func (p *Prober) refillLinks(now Instant) (links []*Link) {
+	if !p.target.Warm || p.closing || p.open >= p.target.Connections {
+		return nil
+	}
+	if now < p.refill.next {
+		p.refillLater(now)
+		return nil
+	}
+	for p.open < p.target.Connections {
+		l := p.newLink()
+		p.count(l)
+		links = append(links, l)
+	}
+	return links
+}
+
+func (p *Prober) refillLater(now Instant) {
+	delay := p.refill.next.Sub(now)
+	if p.refill.timer == nil {
+		p.refill.timer = time.AfterFunc(delay, p.fill)
+		return
+	}
+	p.refill.timer.Reset(delay)
+}
+
+// fill opens what is missing of a warm target's connections.
+func (p *Prober) fill() {
+	p.mu.Lock()
+	links := p.refillLinks(p.clock.Now())
+	p.mu.Unlock()
+	for _, l := range links {
+		p.opener.Open(l)
+	}
+}
+
+// warmUp waits for the first openings of a warm target. It is guarded by the
+// Prober's mutex.
+type warmUp struct {
+	waiting map[*Link]struct{}
+	over    chan struct{}
+}
+
+// tried notes that an opening has succeeded or failed.
+func (w *warmUp) tried(l *Link) {
+	if _, waited := w.waiting[l]; !waited {
+		return
+	}
+	delete(w.waiting, l)
+	if len(w.waiting) == 0 {
+		close(w.over)
+	}
+}
+
+// WarmUp opens the connections of a warm target and returns when each has been
+// opened or has failed once, or when ctx is done. It does nothing for other
+// targets. It is to be called once, before the first tick.
+func (p *Prober) WarmUp(ctx context.Context) {
+	p.mu.Lock()
+	links := p.refillLinks(p.clock.Now())
+	over := make(chan struct{})
+	p.warm = warmUp{waiting: map[*Link]struct{}{}, over: over}
+	for _, l := range links {
+		p.warm.waiting[l] = struct{}{}
+	}
+	p.mu.Unlock()
+	for _, l := range links {
+		p.opener.Open(l)
+	}
+	if len(links) == 0 {
+		return
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// dueReason returns why the connection is due by the target's policy, or
+// NotClosed. It is called with p.mu held, or for a link that is retired.
+func (l *Link) dueReason(now Instant) CloseReason {
+	t := &l.p.target
+	switch {
+	case t.MaxRequests > 0 && l.requests >= t.MaxRequests:
+		return CloseMaxRequests
+	case t.MaxAge > 0 && now.Sub(l.opened) >= l.ageLimit():
+		return CloseMaxAge
+	}
+	return NotClosed
+}
+
+// ageLimit is between 90 and 100 percent of max_age, so that connections which
+// were opened together are not replaced together.
+func (l *Link) ageLimit() time.Duration {
+	limit := l.p.target.MaxAge
+	return limit - limit*time.Duration(uint64(l.opened)%97)/970
+}
+
+// replaceIfDue returns the link to open in the place of one that is due, or
+// nil. It is called with p.mu held.
+func (l *Link) replaceIfDue(now Instant) *Link {
+	p := l.p
+	if l.replacing || p.closing || !p.target.Reuse || now < p.refill.next || l.dueReason(now) == NotClosed {
+		return nil
+	}
+	l.replacing = true
+	r := p.newLink()
+	r.replaces = l
+	return r
+}
