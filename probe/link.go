@@ -175,17 +175,26 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 	return next, more
 }
 
-// Gone reports that the connection is closed, and what it sent and received
-// since its last sample. While idle it returns false when the connection was
-// given a tick in the meantime: that tick must be completed first.
-func (l *Link) Gone(reason CloseReason, b Bytes) bool {
+// Leave takes an idle connection out of service, because it has ended or must
+// close. It returns false when the connection was given a tick in the
+// meantime, which then must be completed first.
+func (l *Link) Leave() bool {
+	p := l.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.busy > 0 {
+		return false
+	}
+	p.retire(l)
+	return true
+}
+
+// Gone reports, as the last of all, that the connection is closed, and what it
+// sent and received since its last sample. It carries no tick.
+func (l *Link) Gone(reason CloseReason, b Bytes) {
 	p := l.p
 	now := p.clock.Now()
 	p.mu.Lock()
-	if l.busy > 0 {
-		p.mu.Unlock()
-		return false
-	}
 	p.retire(l)
 	if l.lingering {
 		p.lingering--
@@ -195,7 +204,6 @@ func (l *Link) Gone(reason CloseReason, b Bytes) bool {
 	p.ledger.Bytes.Add(b)
 	p.forget(l)
 	p.placeFreed(now)
-	return true
 }
 
 // Linger reports whether a connection that carries no further request may wait

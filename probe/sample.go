@@ -112,7 +112,6 @@ type Sample struct {
 	Close     CloseReason // why the connection takes no further request
 	Protocol  Protocol    // of the answer, if one came
 	Code      uint16      // status of the answer, 0 if none came
-	Address   uint16      // index of the address in the target's resolver
 	Bytes     Bytes       // since the connection's previous sample
 	Handshake Handshake
 }

@@ -1,0 +1,213 @@
+// Package resolve turns the host of a target into addresses and deals them to
+// openings.
+package resolve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// LookupFunc looks the addresses of a host up, as [net.Resolver.LookupNetIP]
+// does.
+type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+// Options say whose addresses a Resolver deals.
+type Options struct {
+	Host    string        // a name or an IP address
+	Port    uint16        // of every address
+	Refresh time.Duration // a lookup is used this long
+	Clock   probe.Clock
+	Lookup  LookupFunc // nil: Go's own resolver, which reads the hosts file and asks the system's servers
+}
+
+// Stats are the figures of a Resolver.
+type Stats struct {
+	Lookups        uint64
+	Failures       [probe.NumOutcomes]uint64 // by resolve/* outcome
+	Addresses      int                       // known now
+	Added, Removed uint64                    // addresses that came and went
+}
+
+// Resolver deals the addresses of one host. An address lookup is made by the
+// opening that needs one, at most one at a time; a failed one keeps the last
+// good addresses. Its methods may be called concurrently.
+type Resolver struct {
+	options Options
+	literal netip.Addr // valid where Host is an IP address
+
+	lookup chan struct{} // holds one token: who has it looks up
+
+	mu        sync.Mutex
+	addresses []netip.Addr
+	fresh     probe.Instant // the addresses are good until then
+	next      int           // index of the address that is dealt next
+	only6     bool          // the preferred family, where both are known
+	preferred bool          // a family was preferred
+	stats     Stats
+}
+
+// New returns a Resolver that has looked nothing up yet.
+func New(o Options) *Resolver {
+	if o.Lookup == nil {
+		// Go's own resolver: a lookup by the C library would hold a thread.
+		o.Lookup = (&net.Resolver{PreferGo: true}).LookupNetIP
+	}
+	r := &Resolver{options: o, lookup: make(chan struct{}, 1)}
+	r.lookup <- struct{}{}
+	if a, err := netip.ParseAddr(o.Host); err == nil {
+		r.literal = a.Unmap()
+		r.stats.Addresses = 1
+	}
+	return r
+}
+
+// Literal reports whether the host is an address, so that no lookup is made.
+func (r *Resolver) Literal() bool { return r.literal.IsValid() }
+
+// Stats returns a copy of the figures.
+func (r *Resolver) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stats
+}
+
+// Pick returns the address for the next opening. Looked says whether it took a
+// lookup, made or waited for. The outcome is probe.Success, or one of the
+// stage resolve when there is no address to give.
+func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked bool, o probe.Outcome) {
+	if r.Literal() {
+		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
+	}
+	if a, fresh := r.deal(); fresh {
+		return a, false, probe.Success
+	}
+	select {
+	case <-r.lookup:
+	default:
+		// Somebody is looking it up: old addresses will do, if there are any.
+		if a, _ := r.deal(); a.IsValid() {
+			return a, false, probe.Success
+		}
+		select {
+		case <-r.lookup:
+		case <-ctx.Done():
+			return netip.AddrPort{}, true, probe.ResolveTimeout
+		}
+	}
+	defer func() { r.lookup <- struct{}{} }()
+	if a, fresh := r.deal(); fresh {
+		return a, true, probe.Success
+	}
+	o = r.refresh(ctx)
+	if a, _ := r.deal(); a.IsValid() {
+		return a, true, probe.Success
+	}
+	return netip.AddrPort{}, true, o
+}
+
+// refresh looks the host up once.
+func (r *Resolver) refresh(ctx context.Context) probe.Outcome {
+	found, err := r.options.Lookup(ctx, "ip", r.options.Host)
+	now := r.options.Clock.Now()
+	o := outcome(ctx, err, len(found))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.Lookups++
+	if o != probe.Success {
+		r.stats.Failures[o]++
+		// The last good addresses serve on; try again in a second, not at once.
+		r.fresh = now.Add(min(time.Second, r.options.Refresh))
+		return o
+	}
+	for i := range found {
+		found[i] = found[i].Unmap().WithZone(found[i].Zone())
+	}
+	for _, a := range found {
+		if !slices.Contains(r.addresses, a) {
+			r.stats.Added++
+		}
+	}
+	for _, a := range r.addresses {
+		if !slices.Contains(found, a) {
+			r.stats.Removed++
+		}
+	}
+	r.addresses = found
+	r.stats.Addresses = len(found)
+	if !r.preferred {
+		// The lookup sorts by what this host can reach best (RFC 6724).
+		r.preferred, r.only6 = true, found[0].Is6()
+	}
+	r.fresh = now.Add(r.options.Refresh)
+	return probe.Success
+}
+
+// deal returns the next address of the preferred family, or the zero value
+// when none is known, and whether a lookup is not yet due.
+func (r *Resolver) deal() (a netip.AddrPort, fresh bool) {
+	now := r.options.Clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.addresses)
+	for range n {
+		r.next = (r.next + 1) % n
+		if r.addresses[r.next].Is6() == r.only6 || !r.both() {
+			return netip.AddrPortFrom(r.addresses[r.next], r.options.Port), now < r.fresh
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// both reports whether addresses of both families are known.
+func (r *Resolver) both() bool {
+	var six, four bool
+	for _, a := range r.addresses {
+		six = six || a.Is6()
+		four = four || !a.Is6()
+	}
+	return six && four
+}
+
+// Other returns an address of the other family than that of failed, if one is
+// known. An opening that could not connect tries it once, as browsers do.
+func (r *Resolver) Other(failed netip.AddrPort) (netip.AddrPort, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.addresses {
+		if a.Is6() != failed.Addr().Is6() {
+			return netip.AddrPortFrom(a, r.options.Port), true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// Prefer makes the family of a the one that is dealt from now on, where both
+// are known.
+func (r *Resolver) Prefer(a netip.AddrPort) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.preferred, r.only6 = true, a.Addr().Is6()
+}
+
+// outcome classifies the end of a lookup.
+func outcome(ctx context.Context, err error, found int) probe.Outcome {
+	var dns *net.DNSError
+	switch {
+	case err == nil && found > 0:
+		return probe.Success
+	case err == nil:
+		return probe.ResolveNotFound
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return probe.ResolveNotFound
+	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return probe.ResolveTimeout
+	}
+	return probe.ResolveError
+}

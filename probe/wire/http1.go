@@ -1,0 +1,390 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+const (
+	// inlineLimit is the longest request that the sender writes itself.
+	inlineLimit = 16 << 10
+	// lingerLimit is how long a connection waits for the door to close it.
+	lingerLimit = time.Second
+	// leastRoundTrip is the least time in which a close can have crossed a
+	// request.
+	leastRoundTrip = time.Millisecond
+
+	firstBuffer = 4 << 10
+	largeBuffer = 64 << 10
+)
+
+// past is a deadline that wakes a reader at once.
+var past = time.Unix(1, 0)
+
+// The states of an http1. It is busy from Send until its reader has completed
+// the request; dying, when its reader has seen the end of an idle connection
+// to which the Prober has just given a tick.
+const (
+	idle uint32 = iota
+	busy
+	dying
+)
+
+// http1 is one HTTP/1.1 connection (RFC 9112). Its goroutine is the only
+// reader and completes every request. Who sends sets the fields of the request,
+// publishes them by state, and touches none of them afterwards: a fast answer
+// is completed before the write returns.
+type http1 struct {
+	opener    *Opener
+	clock     probe.Clock
+	link      *probe.Link
+	socket    *socket
+	conn      net.Conn // the socket, or TLS over it
+	roundTrip time.Duration
+
+	state    atomic.Uint32
+	retired  atomic.Uint32 // the probe.CloseReason of Retire
+	aborted  atomic.Bool
+	writing  atomic.Bool // a goroutine writes the request
+	written  chan struct{}
+	writeErr atomic.Pointer[error]
+
+	// Of the request; published by state.
+	sample   probe.Sample
+	deadline probe.Instant
+	reused   bool
+
+	// Of the reader.
+	response response
+	buffer   []byte
+	sent     chan struct{} // closed by Send when state was dying
+}
+
+// run carries requests from the end of the opening until the connection is
+// closed.
+func (c *http1) run() {
+	c.buffer = make([]byte, firstBuffer)
+	c.resetResponse()
+	opening := c.sample
+	_, bound := c.link.Bound()
+	if bound {
+		c.state.Store(busy)
+	}
+	c.link.Opened(c, 1, &opening)
+	stop := context.AfterFunc(c.link.Context(), c.abort)
+	defer stop()
+	if bound {
+		c.sample.Sent = c.clock.Now()
+		c.prepare()
+		c.transmit()
+	} else if c.closeIfRetired() {
+		return
+	}
+	for c.read() {
+	}
+}
+
+func (c *http1) resetResponse() {
+	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
+}
+
+// Send begins a request on an idle connection. See [probe.Conn].
+func (c *http1) Send(t probe.Tick) {
+	now := c.clock.Now()
+	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now}
+	c.reused = true
+	c.prepare()
+	if !c.state.CompareAndSwap(idle, busy) {
+		c.writing.Store(false)
+		c.written = nil
+		c.state.Store(busy)
+		close(c.sent)
+		return
+	}
+	c.transmit()
+}
+
+// prepare sets what the reader must know of the request.
+func (c *http1) prepare() {
+	c.deadline = c.sample.Begun.Add(c.opener.options.Timeout)
+	if t := c.opener.options.ResponseTimeout; t > 0 {
+		c.deadline = min(c.deadline, c.sample.Sent.Add(t))
+	}
+	if c.long() {
+		c.written = make(chan struct{})
+		c.writing.Store(true)
+	}
+}
+
+func (c *http1) long() bool { return len(c.opener.request) > inlineLimit }
+
+// transmit writes the request of a busy connection. The deadline is set after
+// the state, so that the reader, which clears an old one and then looks at the
+// state, cannot clear the new one for good.
+func (c *http1) transmit() {
+	c.setDeadline(c.deadline)
+	if c.long() {
+		go c.writeLong()
+		return
+	}
+	if _, err := c.conn.Write(c.opener.request); err != nil {
+		c.writeFailed(err)
+	}
+}
+
+// writeLong writes a request in a goroutine of its own while the reader reads
+// on: the door may answer before it has read everything.
+func (c *http1) writeLong() {
+	defer close(c.written)
+	c.socket.block(true)
+	_, err := c.conn.Write(c.opener.request)
+	c.socket.block(false)
+	if err != nil {
+		c.writeFailed(err)
+		return
+	}
+	c.writing.Store(false)
+}
+
+// writeFailed leaves the request to the reader. A connection that the peer has
+// ended may hold its last words, and reading ends by itself; any other must be
+// closed, and never a tls.Conn here, because its Close may wait.
+func (c *http1) writeFailed(err error) {
+	c.writeErr.Store(&err)
+	if !isReset(err) {
+		c.socket.Conn.Close()
+	}
+}
+
+func (c *http1) setDeadline(i probe.Instant) {
+	c.socket.SetReadDeadline(c.clock.Time(i))
+	if c.aborted.Load() {
+		c.socket.SetReadDeadline(past)
+	}
+}
+
+// Retire closes the connection when it is idle. See [probe.Conn].
+func (c *http1) Retire(reason probe.CloseReason) {
+	c.retired.Store(uint32(reason))
+	c.socket.SetReadDeadline(past)
+}
+
+// abort ends the connection whatever it does.
+func (c *http1) abort() {
+	c.aborted.Store(true)
+	c.socket.SetReadDeadline(past)
+}
+
+// read waits for bytes and reports whether the connection lives on.
+func (c *http1) read() bool {
+	n, err := c.conn.Read(c.buffer)
+	now := c.clock.Now()
+	if n > 0 && !c.received(c.buffer[:n], now) {
+		return false
+	}
+	if n == len(c.buffer) && n < largeBuffer {
+		c.buffer = make([]byte, largeBuffer)
+	}
+	switch {
+	case err == nil:
+		return true
+	case isTimeout(err):
+		return c.timedOut(now)
+	}
+	return c.ended(err, now)
+}
+
+// received takes bytes of the answer.
+func (c *http1) received(p []byte, now probe.Instant) bool {
+	if c.state.Load() != busy {
+		// An answer that nobody asked for, so that no later one can be trusted.
+		return c.endIdle(probe.ClosePeer)
+	}
+	if c.sample.FirstByte == 0 {
+		c.sample.FirstByte = now
+	}
+	n, done, outcome := c.response.feed(p)
+	switch {
+	case outcome != probe.Success:
+		return c.complete(outcome, probe.CloseError, now)
+	case !done:
+		return true
+	}
+	return c.answered(n < len(p), now)
+}
+
+// answered completes a request whose answer is complete. More says that the
+// door went on talking.
+func (c *http1) answered(more bool, now probe.Instant) bool {
+	c.sample.Code, c.sample.Protocol = c.response.code, c.response.proto
+	outcome := probe.Success
+	if !c.opener.options.Statuses.Has(c.response.code) {
+		outcome = probe.ResponseStatus
+	}
+	reason := probe.NotClosed
+	switch {
+	case !c.opener.options.Reuse:
+		reason = probe.ClosePerRequest
+	case c.response.closes:
+		reason = probe.CloseAnnounced
+	case more:
+		reason = probe.ClosePeer
+	case c.writing.Load(), c.socket.pending():
+		reason = probe.CloseError
+	}
+	return c.complete(outcome, reason, now)
+}
+
+// complete hands the request's sample over and goes on with the next one. The
+// sample is the sender's again as soon as Done has been called.
+func (c *http1) complete(o probe.Outcome, reason probe.CloseReason, now probe.Instant) bool {
+	s := &c.sample
+	s.Outcome, s.Close, s.End = o, reason, now
+	s.Bytes = c.socket.take()
+	c.resetResponse()
+	c.state.Store(idle)
+	next, more := c.link.Done(s)
+	switch {
+	case reason == probe.ClosePerRequest, reason == probe.CloseAnnounced:
+		c.linger()
+		c.close(reason)
+		return false
+	case reason != probe.NotClosed:
+		c.close(reason)
+		return false
+	case more:
+		c.Send(next)
+		return true
+	}
+	return !c.closeIfRetired()
+}
+
+// closeIfRetired closes an idle connection that was told to retire. One that
+// was given its last request in the meantime lives until that is completed.
+func (c *http1) closeIfRetired() bool {
+	reason := probe.CloseReason(c.retired.Load())
+	if reason == probe.NotClosed || c.state.Load() == busy || !c.link.Leave() {
+		return false
+	}
+	c.close(reason)
+	return true
+}
+
+// timedOut handles a read that hit its deadline: the request's, an old one of
+// an idle connection, or one that was set to wake the reader.
+func (c *http1) timedOut(now probe.Instant) bool {
+	if c.aborted.Load() {
+		if c.state.Load() == busy {
+			return c.complete(probe.ScheduleShutdown, probe.CloseShutdown, now)
+		}
+		return c.endIdle(probe.CloseShutdown)
+	}
+	if c.state.Load() == busy && now >= c.deadline {
+		outcome := probe.ReadTimeout
+		if !c.response.started() && (c.writing.Load() || c.socket.pending()) {
+			outcome = probe.WriteTimeout
+		}
+		return c.complete(outcome, probe.CloseTimeout, now)
+	}
+	c.socket.SetReadDeadline(time.Time{})
+	if c.closeIfRetired() {
+		return false
+	}
+	if c.state.Load() == busy {
+		c.setDeadline(c.deadline)
+	}
+	return true
+}
+
+// ended handles the end of the connection.
+func (c *http1) ended(err error, now probe.Instant) bool {
+	if c.state.Load() != busy {
+		return c.endIdle(probe.ClosePeer)
+	}
+	if isEOF(err) {
+		if done, _ := c.response.eof(); done {
+			return c.answered(false, now)
+		}
+	}
+	return c.complete(c.lostOutcome(err, now), c.lostReason(err), now)
+}
+
+// lostOutcome classifies a request whose connection ended before its answer
+// was complete.
+func (c *http1) lostOutcome(err error, now probe.Instant) probe.Outcome {
+	started := c.response.started()
+	written := c.writeErr.Load()
+	crossed := c.reused && !started && now.Sub(c.sample.Sent) <= c.roundTrip && (isEOF(err) || isReset(err))
+	switch {
+	case written != nil && crossed:
+		return probe.WriteStale
+	case written != nil && !started:
+		return writeOutcome(*written)
+	case crossed:
+		return probe.ReadStale
+	}
+	return readOutcome(err, started)
+}
+
+func (c *http1) lostReason(err error) probe.CloseReason {
+	if isEOF(err) || isReset(err) || isAlert(err) {
+		return probe.ClosePeer
+	}
+	return probe.CloseError
+}
+
+// endIdle ends an idle connection. When the Prober has just given it a tick,
+// that tick's request crossed the end: it is stale.
+func (c *http1) endIdle(reason probe.CloseReason) bool {
+	if c.link.Leave() {
+		c.close(reason)
+		return false
+	}
+	c.sent = make(chan struct{})
+	if c.state.CompareAndSwap(idle, dying) {
+		<-c.sent
+	}
+	outcome := probe.ReadStale
+	if reason == probe.CloseShutdown {
+		outcome = probe.ScheduleShutdown
+	}
+	return c.complete(outcome, reason, c.clock.Now())
+}
+
+// linger waits for the door to close first, so that the door, not the probe,
+// keeps the port in TIME_WAIT.
+func (c *http1) linger() {
+	if !c.link.Linger() {
+		return
+	}
+	c.setDeadline(c.clock.Now().Add(lingerLimit))
+	for {
+		if _, err := c.conn.Read(c.buffer); err != nil {
+			return
+		}
+	}
+}
+
+// close ends a connection that carries no request.
+func (c *http1) close(reason probe.CloseReason) {
+	c.shut()
+	c.link.Gone(reason, c.socket.take())
+}
+
+// shut closes the connection and waits for a goroutine that still writes. The
+// close alert of TLS is sent where the kernel takes it at once.
+func (c *http1) shut() {
+	if c.writing.Load() {
+		c.socket.Conn.Close()
+	} else {
+		c.conn.Close()
+	}
+	c.socket.Close()
+	if c.written != nil {
+		<-c.written
+	}
+}

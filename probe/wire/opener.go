@@ -1,0 +1,183 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/resolve"
+)
+
+// DialFunc connects to an address, as [net.Dialer.DialContext] does.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Options say how a target is spoken to. All durations of 0 mean no limit of
+// their own; Timeout must be positive.
+type Options struct {
+	Clock    probe.Clock
+	Resolver *resolve.Resolver
+	Dial     DialFunc // nil: TCP without keep-alive probes
+	TLS      *tls.Config
+	Request  Request
+	Reuse    bool
+
+	Timeout         time.Duration // from begun time to the last byte of the answer
+	ConnectTimeout  time.Duration
+	TLSTimeout      time.Duration
+	ResponseTimeout time.Duration // from sending the request
+
+	Statuses  Statuses // that are a success
+	MaxHeader int      // bytes of the answer's header
+	MaxBody   int64    // bytes of the answer's body
+}
+
+// DefaultMaxHeader is the most bytes that an answer's header may have.
+const DefaultMaxHeader = 64 << 10
+
+// Opener opens HTTP/1.1 connections for one target. It implements
+// [probe.Opener] and may be used concurrently.
+type Opener struct {
+	options Options
+	clock   probe.Clock
+	request []byte
+	head    bool
+}
+
+// NewOpener returns an Opener. The TLS configuration, if any, must name the
+// server; it is cloned.
+func NewOpener(o Options) *Opener {
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{KeepAlive: -1}).DialContext
+	}
+	if o.TLS != nil {
+		o.TLS = o.TLS.Clone()
+	}
+	if o.MaxHeader == 0 {
+		o.MaxHeader = DefaultMaxHeader
+	}
+	return &Opener{
+		options: o,
+		clock:   o.Clock,
+		request: o.Request.bytes(!o.Reuse),
+		head:    o.Request.Method == "HEAD",
+	}
+}
+
+// Open begins an opening in a goroutine of its own.
+func (o *Opener) Open(l *probe.Link) { go o.open(l) }
+
+// opening is the state of one opening.
+type opening struct {
+	*Opener
+	link     *probe.Link
+	sample   *probe.Sample
+	deadline probe.Instant
+	mark     probe.Instant // end of the previous phase
+	aborted  atomic.Bool
+}
+
+func (o *Opener) open(l *probe.Link) {
+	c := &http1{opener: o, clock: o.clock, link: l}
+	s := &c.sample
+	s.Tick, _ = l.Bound()
+	s.Begun = o.clock.Now()
+	p := opening{Opener: o, link: l, sample: s, mark: s.Begun, deadline: s.Begun.Add(o.options.Timeout)}
+	if outcome := p.establish(c); outcome != probe.Success {
+		s.Outcome = outcome
+		s.End = o.clock.Now()
+		if c.socket != nil {
+			s.Bytes = c.socket.take()
+			c.socket.Close()
+			s.Bytes.Add(c.socket.take())
+		}
+		l.Failed(s)
+		return
+	}
+	c.run()
+}
+
+// establish gives c a usable connection.
+func (p *opening) establish(c *http1) probe.Outcome {
+	ctx, cancel := context.WithDeadline(p.link.Context(), p.clock.Time(p.deadline))
+	defer cancel()
+	address, looked, outcome := p.options.Resolver.Pick(ctx)
+	if looked {
+		p.sample.Resolve = p.elapsed()
+		p.sample.Did = p.sample.Did.With(probe.PhaseResolve)
+	}
+	if outcome == probe.Success {
+		outcome = p.connect(ctx, c, address)
+	}
+	if outcome == probe.Success && p.options.TLS != nil {
+		outcome = p.secure(ctx, c)
+	}
+	if outcome != probe.Success && p.link.Context().Err() != nil {
+		return probe.ScheduleShutdown
+	}
+	return outcome
+}
+
+// elapsed ends a phase that began when the previous one ended.
+func (p *opening) elapsed() time.Duration {
+	now := p.clock.Now()
+	d := now.Sub(p.mark)
+	p.mark = now
+	return d
+}
+
+// connect dials the address, and where that fails one of the other family.
+func (p *opening) connect(ctx context.Context, c *http1, address netip.AddrPort) probe.Outcome {
+	conn, err := p.dial(ctx, address)
+	if err != nil && ctx.Err() == nil && !localResource(err) {
+		if other, ok := p.options.Resolver.Other(address); ok {
+			if second, err2 := p.dial(ctx, other); err2 == nil {
+				conn, err = second, nil
+				p.options.Resolver.Prefer(other)
+			}
+		}
+	}
+	p.sample.Connect = p.elapsed()
+	p.sample.Did = p.sample.Did.With(probe.PhaseConnect)
+	if err != nil {
+		return connectOutcome(err)
+	}
+	c.socket = newSocket(conn)
+	c.conn = c.socket
+	c.roundTrip = max(p.sample.Connect, leastRoundTrip)
+	return probe.Success
+}
+
+func (p *opening) dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+	if limit := p.options.ConnectTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return p.options.Dial(ctx, "tcp", address.String())
+}
+
+// secure shakes hands. Only reads get a deadline: a write that timed out could
+// not be told from one that was never begun.
+func (p *opening) secure(ctx context.Context, c *http1) probe.Outcome {
+	limit := p.deadline
+	if t := p.options.TLSTimeout; t > 0 {
+		limit = min(limit, p.mark.Add(t))
+	}
+	c.socket.SetReadDeadline(p.clock.Time(limit))
+	stop := context.AfterFunc(ctx, func() { c.socket.SetReadDeadline(past) })
+	defer stop()
+	conn := tls.Client(c.socket, p.options.TLS)
+	err := conn.Handshake()
+	p.sample.TLS = p.elapsed()
+	p.sample.Did = p.sample.Did.With(probe.PhaseTLS)
+	if err != nil {
+		return tlsOutcome(err)
+	}
+	p.sample.Handshake = handshake(conn.ConnectionState())
+	c.conn = conn
+	return probe.Success
+}
