@@ -233,10 +233,25 @@ func (c *http1) answered(more bool, now probe.Instant) bool {
 		reason = probe.CloseAnnounced
 	case more:
 		reason = probe.ClosePeer
-	case c.writing.Load(), c.socket.pending():
+	case !c.whollySent():
 		reason = probe.CloseError
 	}
 	return c.complete(outcome, reason, now)
+}
+
+// whollySent reports whether the request was handed to the kernel to its last
+// byte. A door's answer can outrun the writer's return, so that the writer is
+// given a round trip to say so.
+func (c *http1) whollySent() bool {
+	if c.writing.Load() {
+		late := time.NewTimer(c.roundTrip)
+		defer late.Stop()
+		select {
+		case <-c.written:
+		case <-late.C:
+		}
+	}
+	return !c.writing.Load() && !c.socket.pending()
 }
 
 // complete hands the request's sample over and goes on with the next one. The
