@@ -1,0 +1,308 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
+)
+
+// Result is the report of one target. Its JSON form is part of the interface:
+// names and their order may be added to, never changed; every field is always
+// present, maps and lists are never null, and no number is NaN or infinite. It
+// holds no secret. All times are in seconds.
+type Result struct {
+	Target          string  `json:"target"`
+	URL             string  `json:"url"` // without user info, query and fragment
+	Rate            float64 `json:"rate"`
+	Connections     int     `json:"connections"`
+	DurationSeconds float64 `json:"duration_seconds"` // the measured window
+
+	// scheduled = completed + in_flight + backlog, after the run has ended.
+	Scheduled uint64 `json:"scheduled"`
+	Completed uint64 `json:"completed"` // whatever the outcome
+	InFlight  uint64 `json:"in_flight"`
+	Backlog   uint64 `json:"backlog"`
+	// Unfinished is what had no outcome when the window ended.
+	Unfinished Unfinished `json:"unfinished"`
+
+	Failures   uint64            `json:"failures"`
+	FailuresBy map[string]uint64 `json:"failures_by"` // "stage/reason" → count; their sum is Failures
+	Responses  map[string]uint64 `json:"responses"`   // status code or "other" → count
+
+	// AchievedRate is how many requests per second were begun within the
+	// window: scheduled, less those that waited in the backlog when the
+	// window ended and those that the schedule dropped (expired, shutdown). It
+	// equals Rate while the door takes what is due, however long it takes.
+	AchievedRate float64 `json:"achieved_rate"`
+
+	Latency     Summary `json:"latency"`      // corrected: from the intended time
+	ServiceTime Summary `json:"service_time"` // uncorrected: from the begun time
+	Lateness    Summary `json:"lateness"`     // the probe's own
+	SelfLatency Summary `json:"self_latency"` // the probe's own, of the whole process
+	Clamped     uint64  `json:"clamped"`      // latencies above the recordable range
+
+	TLS                  TLS               `json:"tls"`
+	ConnectionsOpened    uint64            `json:"connections_opened"`
+	ConnectionsClosedBy  map[string]uint64 `json:"connections_closed_by"`  // reason → count
+	ConnectionFailuresBy map[string]uint64 `json:"connection_failures_by"` // "stage/reason" → openings that no request was bound to
+	SentBytes            uint64            `json:"sent_bytes"`             // above TCP
+	ReceivedBytes        uint64            `json:"received_bytes"`         // above TCP
+
+	Saturated    []string `json:"saturated"`     // the probe's resources that ran short
+	Trustworthy  bool     `json:"trustworthy"`   // nothing is in Distrust
+	Distrust     []string `json:"distrust"`      // why the figures are not to be trusted
+	ScheduleKept bool     `json:"schedule_kept"` // every tick was begun within the window
+	Remarks      []string `json:"remarks"`       // what was not kept, dropped or cut, and how much
+	Warnings     []string `json:"warnings"`
+
+	// Of the text form only; absent in a result that was read from JSON.
+	rateText        string
+	latencySpectrum []hdrhistogram.Bracket
+	serviceSpectrum []hdrhistogram.Bracket
+}
+
+// Unfinished counts ticks without an outcome.
+type Unfinished struct {
+	InFlight uint64 `json:"in_flight"`
+	Backlog  uint64 `json:"backlog"`
+}
+
+// Summary describes a distribution, in seconds, exact to the three digits of
+// an HDR histogram. All of it is 0 when Count is 0: an empty distribution is
+// told by its count, so that no field needs null. With fewer than 1/(1−q)
+// values the quantile q is the largest of them.
+type Summary struct {
+	Count  uint64  `json:"count"`
+	Mean   float64 `json:"mean"`
+	StdDev float64 `json:"stddev"`
+	Max    float64 `json:"max"`
+	P50    float64 `json:"p50"`
+	P75    float64 `json:"p75"`
+	P90    float64 `json:"p90"`
+	P95    float64 `json:"p95"`
+	P99    float64 `json:"p99"`
+	P999   float64 `json:"p99_9"`
+	P9999  float64 `json:"p99_99"`
+	P99999 float64 `json:"p99_999"`
+}
+
+// TLS counts completed TLS handshakes.
+type TLS struct {
+	Handshakes uint64          `json:"handshakes"` // resumed ones included
+	Resumed    uint64          `json:"resumed"`
+	Kinds      []HandshakeKind `json:"kinds"` // by version, cipher, key exchange; full before resumed
+}
+
+// HandshakeKind counts the handshakes of one kind, named as in the labels of
+// steadyprobe_tls_handshakes_total.
+type HandshakeKind struct {
+	Version     string `json:"tls_version"`
+	Cipher      string `json:"cipher"`
+	KeyExchange string `json:"key_exchange"` // empty where there was none
+	Resumed     bool   `json:"resumed"`
+	Count       uint64 `json:"count"`
+}
+
+// New returns the report of one target.
+func New(in Input) Result {
+	l := &in.Ledger
+	if in.AtEnd.Scheduled == 0 {
+		in.AtEnd = in.Ledger
+	}
+	url := maskURL(in.URL)
+	r := Result{
+		Target:          maskURL(in.Target),
+		URL:             url,
+		Rate:            finite(in.Rate),
+		Connections:     in.Connections,
+		DurationSeconds: in.Duration.Seconds(),
+
+		Scheduled:  l.Scheduled,
+		Completed:  l.Done(),
+		InFlight:   l.InFlight,
+		Backlog:    l.Backlog,
+		Unfinished: Unfinished{InFlight: in.AtEnd.InFlight, Backlog: in.AtEnd.Backlog},
+
+		Failures:     l.Failed(),
+		FailuresBy:   failuresBy(l),
+		Responses:    responses(in.Responses),
+		AchievedRate: achievedRate(&in.AtEnd, in.Duration),
+
+		Latency:     summarize(in.Latency),
+		ServiceTime: summarize(in.ServiceTime),
+		Lateness:    summarize(in.Lateness),
+		SelfLatency: summarize(in.SelfLatency),
+		Clamped:     in.Clamped,
+
+		TLS:                  handshakes(in.Handshakes),
+		ConnectionsOpened:    l.Opened,
+		ConnectionsClosedBy:  closedBy(l),
+		ConnectionFailuresBy: openingFailuresBy(l),
+		SentBytes:            l.Bytes.Sent,
+		ReceivedBytes:        l.Bytes.Received,
+
+		Saturated: sorted(in.Saturated),
+		Warnings:  append([]string{}, in.Warnings...),
+
+		rateText:        in.RateText,
+		latencySpectrum: spectrum(in.Latency),
+		serviceSpectrum: spectrum(in.ServiceTime),
+	}
+	if r.Target == "" {
+		r.Target = url
+	}
+	r.judge(l)
+	return r
+}
+
+// achievedRate is the rate of the requests that were begun within the window.
+func achievedRate(l *probe.Ledger, window time.Duration) float64 {
+	waited := l.Backlog + dropped(l)
+	if window <= 0 || waited >= l.Scheduled {
+		return 0
+	}
+	return float64(l.Scheduled-waited) / window.Seconds()
+}
+
+// dropped counts the ticks that completed without being begun.
+func dropped(l *probe.Ledger) uint64 {
+	return l.Failures(probe.ScheduleExpired) + l.Failures(probe.ScheduleShutdown)
+}
+
+func failuresBy(l *probe.Ledger) map[string]uint64 {
+	by := map[string]uint64{}
+	for o := probe.Success + 1; int(o) < probe.NumOutcomes; o++ {
+		if n := l.Failures(o); n > 0 {
+			by[o.String()] = n
+		}
+	}
+	return by
+}
+
+func openingFailuresBy(l *probe.Ledger) map[string]uint64 {
+	by := map[string]uint64{}
+	for o, n := range l.OpeningFailures {
+		if n > 0 {
+			by[probe.Outcome(o).String()] = n
+		}
+	}
+	return by
+}
+
+func closedBy(l *probe.Ledger) map[string]uint64 {
+	by := map[string]uint64{}
+	for r := probe.NotClosed + 1; int(r) < probe.NumCloseReasons; r++ {
+		if n := l.Closed[r]; n > 0 {
+			by[r.String()] = n
+		}
+	}
+	return by
+}
+
+func responses(counts []record.ResponseCount) map[string]uint64 {
+	by := map[string]uint64{}
+	for _, c := range counts {
+		if c.Count == 0 {
+			continue
+		}
+		code := "other"
+		if c.Code != 0 {
+			code = strconv.Itoa(int(c.Code))
+		}
+		by[code] += c.Count
+	}
+	return by
+}
+
+func handshakes(counts []record.HandshakeCount) TLS {
+	t := TLS{Kinds: []HandshakeKind{}}
+	for _, c := range counts {
+		if c.Count == 0 {
+			continue
+		}
+		t.Handshakes += c.Count
+		if c.Resumed {
+			t.Resumed += c.Count
+		}
+		t.Kinds = append(t.Kinds, HandshakeKind{
+			Version:     versionName(c.Version),
+			Cipher:      cipherName(c.Cipher),
+			KeyExchange: groupName(c.Group),
+			Resumed:     c.Resumed,
+			Count:       c.Count,
+		})
+	}
+	slices.SortStableFunc(t.Kinds, func(a, b HandshakeKind) int {
+		full := cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Cipher, b.Cipher), cmp.Compare(a.KeyExchange, b.KeyExchange))
+		if full == 0 && a.Resumed != b.Resumed {
+			return map[bool]int{false: -1, true: 1}[a.Resumed]
+		}
+		return full
+	})
+	return t
+}
+
+func summarize(h *hdrhistogram.Histogram) Summary {
+	if h == nil || h.TotalCount() == 0 {
+		return Summary{}
+	}
+	q := h.ValueAtPercentilesSlice([]float64{50, 75, 90, 95, 99, 99.9, 99.99, 99.999})
+	return Summary{
+		Count:  uint64(h.TotalCount()),
+		Mean:   seconds(h.Mean()),
+		StdDev: seconds(h.StdDev()),
+		Max:    seconds(float64(h.Max())),
+		P50:    seconds(float64(q[0])),
+		P75:    seconds(float64(q[1])),
+		P90:    seconds(float64(q[2])),
+		P95:    seconds(float64(q[3])),
+		P99:    seconds(float64(q[4])),
+		P999:   seconds(float64(q[5])),
+		P9999:  seconds(float64(q[6])),
+		P99999: seconds(float64(q[7])),
+	}
+}
+
+// spectrumTicks is wrk2's number of lines for each halving of the distance to
+// 100 percent.
+const spectrumTicks = 5
+
+func spectrum(h *hdrhistogram.Histogram) []hdrhistogram.Bracket {
+	if h == nil || h.TotalCount() == 0 {
+		return nil
+	}
+	return h.CumulativeDistributionWithTicks(spectrumTicks)
+}
+
+func sorted(names []string) []string {
+	s := append([]string{}, names...)
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// seconds converts nanoseconds.
+func seconds(ns float64) float64 { return finite(ns / 1e9) }
+
+// finite keeps out of the results what JSON cannot hold.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+// rate returns the configured rate as the user wrote it.
+func (r *Result) rate() string {
+	if r.rateText != "" {
+		return r.rateText
+	}
+	return fmt.Sprintf("%.10g", r.Rate)
+}

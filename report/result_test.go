@@ -1,0 +1,336 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
+)
+
+func TestGolden(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		inputs []Input
+	}{
+		{"healthy", []Input{healthy(t)}},
+		{"sick", []Input{sick(t)}},
+		{"nothing", []Input{nothing()}},
+		{"two", []Input{healthy(t), sick(t)}},
+		{"none", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var results []Result
+			for _, in := range tt.inputs {
+				results = append(results, New(in))
+			}
+			var text, document bytes.Buffer
+			if err := WriteText(&text, results); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteJSON(&document, results); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, tt.name+".txt", text.String())
+			golden(t, tt.name+".json", document.String())
+			for _, out := range []string{text.String(), document.String()} {
+				if strings.Contains(out, "secret") {
+					t.Errorf("the report shows a secret:\n%s", out)
+				}
+			}
+		})
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	results := []Result{New(healthy(t)), New(sick(t)), New(nothing())}
+	var first bytes.Buffer
+	if err := WriteJSON(&first, results); err != nil {
+		t.Fatal(err)
+	}
+	var read struct{ Results []Result }
+	dec := json.NewDecoder(bytes.NewReader(first.Bytes()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(results, read.Results, cmpopts.IgnoreUnexported(Result{})); diff != "" {
+		t.Errorf("results changed on their way through JSON (-want +got):\n%s", diff)
+	}
+	var second bytes.Buffer
+	if err := WriteJSON(&second, read.Results); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.String(), second.String()); diff != "" {
+		t.Errorf("written again (-want +got):\n%s", diff)
+	}
+	if err := WriteText(&second, read.Results); err != nil {
+		t.Errorf("text of a result that was read from JSON: %v", err)
+	}
+}
+
+func TestNewFigures(t *testing.T) {
+	r := New(sick(t))
+	// 2,000 scheduled, of which 80 waited and 300 had expired when the window
+	// of 10 s ended: (2000-80-300)/10 s.
+	if r.AchievedRate != 162 {
+		t.Errorf("achieved rate %v, want 162", r.AchievedRate)
+	}
+	// 2000-1500 successes, less the 10 without an outcome.
+	if r.Failures != 490 || r.Completed != 1990 {
+		t.Errorf("%d of %d failed, want 490 of 1990", r.Failures, r.Completed)
+	}
+	if diff := cmp.Diff(map[string]uint64{"200": 1500, "503": 55, "other": 10}, r.Responses); diff != "" {
+		t.Errorf("responses (-want +got):\n%s", diff)
+	}
+	// HDR cells of three digits are at most 0.1 % wide.
+	for name, got := range map[string][2]float64{
+		"p50": {r.Latency.P50, 0.2}, "p90": {r.Latency.P90, 5.2}, "max": {r.Latency.Max, 5.2},
+		"mean": {r.Latency.Mean, (1500*0.2 + 490*5.2) / 1990},
+	} {
+		if math.Abs(got[0]-got[1]) > got[1]/1000 {
+			t.Errorf("latency %s is %v s, want %v s", name, got[0], got[1])
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		change   func(*Input)
+		distrust string // part of the only reason; empty: trustworthy
+		remark   string // part of the only remark; empty: none
+		kept     bool
+	}{
+		{name: "healthy", change: func(*Input) {}, kept: true},
+		{
+			name:   "lateness of 1 ms is the limit where the door is fast",
+			change: func(in *Input) { in.Lateness = histogram(t, span{990 * time.Microsecond, 100}) },
+			kept:   true,
+		},
+		{
+			name:     "lateness above 1 ms",
+			change:   func(in *Input) { in.Lateness = histogram(t, span{1100 * time.Microsecond, 100}) },
+			distrust: "lateness p99 is 1.10ms, above 1.00ms",
+			kept:     true,
+		},
+		{
+			// 5 % of 40 ms are 2 ms.
+			name: "lateness of 1.9 ms before a slow door",
+			change: func(in *Input) {
+				in.Lateness = histogram(t, span{1900 * time.Microsecond, 100})
+				in.ServiceTime = histogram(t, span{40 * time.Millisecond, 100})
+			},
+			kept: true,
+		},
+		{
+			name: "self latency of 2.1 ms before a slow door",
+			change: func(in *Input) {
+				in.SelfLatency = histogram(t, span{2100 * time.Microsecond, 100})
+				in.ServiceTime = histogram(t, span{40 * time.Millisecond, 100})
+			},
+			distrust: "self latency p99 is 2.10ms, above 2.00ms",
+			kept:     true,
+		},
+		{
+			name:     "saturated",
+			change:   func(in *Input) { in.Saturated = []string{"ports"} },
+			distrust: "ran short: ports",
+			kept:     true,
+		},
+		{
+			name:     "a lost tick",
+			change:   func(in *Input) { in.Ledger.Completed[probe.NoChurn][probe.Success]-- },
+			distrust: "30000 scheduled, but 29999 completed",
+			kept:     true,
+		},
+		{
+			// 30,000 less a thousandth less one are 29,969.
+			name: "fewer ticks than the rate makes",
+			change: func(in *Input) {
+				in.Ledger.Scheduled = 29968
+				in.Ledger.Completed[probe.NoChurn][probe.Success] = 29968
+			},
+			remark: "29968 of 30000 ticks scheduled",
+		},
+		{
+			name: "a window with ragged borders",
+			change: func(in *Input) {
+				in.Ledger.Scheduled = 29969
+				in.Ledger.Completed[probe.NoChurn][probe.Success] = 29969
+			},
+			kept: true,
+		},
+		{
+			name: "one tick stopped",
+			change: func(in *Input) {
+				in.Ledger.Completed[probe.NoChurn][probe.Success]--
+				in.Ledger.Completed[probe.NoChurn][probe.ScheduleShutdown]++
+			},
+			remark: "1 tick without an outcome when the run was stopped",
+		},
+		{
+			// (30,000-301)/30 s are 98.997 % of 1,000.
+			name: "a backlog at the end of the window",
+			change: func(in *Input) {
+				in.AtEnd = in.Ledger
+				in.AtEnd.Backlog = 301
+				in.AtEnd.Completed[probe.NoChurn][probe.Success] -= 301
+			},
+			remark: "989.97 of 1000 requests/s begun in time, 301 ticks waiting",
+		},
+		{
+			name:   "clamped",
+			change: func(in *Input) { in.Clamped = 2 },
+			remark: "2 samples above the recordable range",
+			kept:   true,
+		},
+		{
+			name:   "no window",
+			change: func(in *Input) { in.Duration = 0 },
+			remark: "the measured window is empty",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := healthy(t)
+			tt.change(&in)
+			r := New(in)
+			only(t, "distrust", r.Distrust, tt.distrust)
+			only(t, "remarks", r.Remarks, tt.remark)
+			if r.Trustworthy != (tt.distrust == "") {
+				t.Errorf("trustworthy is %v", r.Trustworthy)
+			}
+			if r.ScheduleKept != tt.kept {
+				t.Errorf("schedule kept is %v", r.ScheduleKept)
+			}
+		})
+	}
+}
+
+// only checks that a list has one line, which contains want, or none.
+func only(t *testing.T, name string, got []string, want string) {
+	t.Helper()
+	if want == "" && len(got) > 0 {
+		t.Errorf("%s: %q, want none", name, got)
+	}
+	if want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+		t.Errorf("%s: %q, want one with %q", name, got, want)
+	}
+}
+
+// TestRandomLedgers checks what must hold for every ledger and input.
+func TestRandomLedgers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		in := randomInput(t, rng)
+		r := New(in)
+		var failures, codes uint64
+		for _, n := range r.FailuresBy {
+			failures += n
+		}
+		for _, n := range r.Responses {
+			codes += n
+		}
+		if failures != r.Failures {
+			t.Errorf("failures %d, by outcome %d", r.Failures, failures)
+		}
+		if success := r.Completed - r.Failures; success != in.Ledger.Failures(probe.Success) {
+			t.Errorf("%d completed without failure, want %d", success, in.Ledger.Failures(probe.Success))
+		}
+		if codes != in.Responses[0].Count+in.Responses[1].Count {
+			t.Errorf("%d responses by code, want %d", codes, in.Responses[0].Count+in.Responses[1].Count)
+		}
+		if r.Scheduled != r.Completed+r.InFlight+r.Backlog {
+			t.Errorf("%d scheduled, %d completed, %d in flight, %d in the backlog", r.Scheduled, r.Completed, r.InFlight, r.Backlog)
+		}
+		if len(r.Distrust) > 0 {
+			t.Errorf("not trusted: %q", r.Distrust)
+		}
+		var out bytes.Buffer
+		if err := WriteJSON(&out, []Result{r}); err != nil {
+			t.Fatalf("%v for %+v", err, in)
+		}
+		if bytes.Contains(out.Bytes(), []byte("null")) {
+			t.Errorf("null in\n%s", &out)
+		}
+		if err := WriteText(&out, []Result{r}); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(out.Bytes(), []byte("NaN")) || bytes.Contains(out.Bytes(), []byte("Inf")) {
+			t.Errorf("a number that is none in\n%s", &out)
+		}
+	}
+}
+
+func randomInput(t *testing.T, rng *rand.Rand) Input {
+	// Half of the counts are 0; the largest keep all sums below 2^63.
+	count := func() uint64 { return rng.Uint64N(2) * (rng.Uint64() >> (8 + rng.IntN(56))) }
+	in := Input{
+		URL:      "http://door.test/",
+		Rate:     []float64{0, -1, 0.001, 1e6, math.NaN(), math.Inf(1), math.MaxFloat64}[rng.IntN(7)],
+		Duration: []time.Duration{-1, 0, 1, time.Second, math.MaxInt64}[rng.IntN(5)],
+		Clamped:  count(),
+		Latency:  histogram(t, span{time.Duration(rng.Int64N(int64(time.Hour))), rng.Int64N(1 << 40)}),
+		Responses: []record.ResponseCount{
+			{Code: uint16(rng.IntN(600)), Count: count()},
+			{Code: 0, Count: count()},
+		},
+	}
+	for c := range in.Ledger.Completed {
+		for o := range in.Ledger.Completed[c] {
+			in.Ledger.Completed[c][o] = count()
+		}
+	}
+	in.Ledger.InFlight, in.Ledger.Backlog = count(), count()
+	in.Ledger.Scheduled = in.Ledger.Done() + in.Ledger.InFlight + in.Ledger.Backlog
+	return in
+}
+
+func TestDifference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		start := randomInput(t, rng).Ledger
+		end := start
+		// Of what was open at the start, all completes; 7 ticks follow.
+		end.Completed[probe.Settled][probe.Success] += start.InFlight + start.Backlog + 4
+		end.Scheduled += 7
+		end.InFlight, end.Backlog = 1, 2
+		end.Bytes.Received += 9
+		end.Closed[probe.ClosePeer] += 3
+		d := Difference(start, end)
+		if d.Scheduled != d.Done()+d.InFlight+d.Backlog {
+			t.Errorf("%d scheduled, %d done, %d in flight, %d in the backlog", d.Scheduled, d.Done(), d.InFlight, d.Backlog)
+		}
+		if want := start.InFlight + start.Backlog + 7; d.Scheduled != want {
+			t.Errorf("%d scheduled, want %d", d.Scheduled, want)
+		}
+		if d.Failed() != 0 || d.Bytes != (probe.Bytes{Received: 9}) || d.Closed[probe.ClosePeer] != 3 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+func TestMaskURL(t *testing.T) {
+	for name, tt := range map[string]struct{ raw, want string }{
+		"plain":         {"http://door.test/a/b", "http://door.test/a/b"},
+		"everything":    {"https://u:p@door.test:8443/a?k=v#f", "https://door.test:8443/a"},
+		"empty query":   {"https://door.test/?", "https://door.test/"},
+		"not parseable": {"http://user:sec%ret@door.test/", "(not a valid URL)"},
+		"a name":        {"shop-ingress", "shop-ingress"},
+		"IPv6":          {"http://[::1]:80/", "http://[::1]:80/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := maskURL(tt.raw); got != tt.want {
+				t.Errorf("maskURL(%q) = %q, want %q", tt.raw, got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+func TestUnits(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{formatSeconds(0), "0.00us"},
+		{formatSeconds(70e-6), "70.00us"},
+		{formatSeconds(999.994e-6), "999.99us"},
+		{formatSeconds(999.996e-6), "1.00ms"}, // not 1000.00us
+		{formatSeconds(0.9999999), "1.00s"},
+		{formatSeconds(3600), "3600.00s"},
+		{formatSeconds(-0.002), "-2.00ms"},
+		{formatBytes(0), "0.00B"},
+		{formatBytes(1023), "1023.00B"},
+		{formatBytes(1024), "1.00KB"},
+		{formatBytes(1<<20 - 1), "1.00MB"}, // 1023.999 KB
+		{formatBytes(5 << 50), "5120.00TB"},
+		{formatWindow(30), "30s"},
+		{formatWindow(1.5), "1.50s"},
+		{formatWindow(0), "0s"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// fakeFullDisk takes the first bytes only.
+type fakeFullDisk struct{ left int }
+
+func (f *fakeFullDisk) Write(p []byte) (int, error) {
+	if len(p) > f.left {
+		n := f.left
+		f.left = 0
+		return n, errFull
+	}
+	f.left -= len(p)
+	return len(p), nil
+}
+
+func TestWriteErrors(t *testing.T) {
+	results := []Result{New(healthy(t))}
+	if err := WriteText(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
+		t.Errorf("WriteText: %v, want %v", err, errFull)
+	}
+	if err := WriteJSON(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
+		t.Errorf("WriteJSON: %v, want %v", err, errFull)
+	}
+	live := NewLive(&fakeFullDisk{left: 100}, 0)
+	for range 3 {
+		live.Update(Progress{Elapsed: time.Second, Total: time.Minute})
+	}
+	if err := live.Close(); !errors.Is(err, errFull) {
+		t.Errorf("Live: %v, want %v", err, errFull)
+	}
+}
+
+func TestLive(t *testing.T) {
+	var out strings.Builder
+	live := NewLive(&out, 78)
+	var l probe.Ledger
+	l.Completed[probe.NoChurn][probe.Success] = 990
+	l.Completed[probe.NoChurn][probe.ReadEOF] = 10
+	l.InFlight, l.Backlog = 12, 345
+	live.Update(Progress{Elapsed: time.Second, Total: 30 * time.Second, Ledger: l, P50: 90 * time.Microsecond, P99: 1200 * time.Microsecond})
+	// 500 more in half a second.
+	l.Completed[probe.NoChurn][probe.Success] += 500
+	l.InFlight, l.Backlog = 1, 0
+	live.Update(Progress{Elapsed: 1500 * time.Millisecond, Total: 30 * time.Second, Ledger: l})
+	live.Update(Progress{Elapsed: 1500 * time.Millisecond, Total: 30 * time.Second, Ledger: l})
+	if err := live.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := live.Close(); err != nil {
+		t.Error(err)
+	}
+	// Lines of 68, 54 and 51 characters: the second must hide 14 of the first.
+	want := "\r1s/30s 1000.0/s p50 90.00us p99 1.20ms fail 10 flight 12 backlog 345" +
+		"\r2s/30s 1000.0/s p50 - p99 - fail 10 flight 1 backlog 0              " +
+		"\r2s/30s 0.0/s p50 - p99 - fail 10 flight 1 backlog 0   " +
+		"\n"
+	if out.String() != want {
+		t.Errorf("got\n%q, want\n%q", out.String(), want)
+	}
+}
+
+func TestLiveIsCut(t *testing.T) {
+	var out strings.Builder
+	live := NewLive(&out, 20)
+	live.Update(Progress{Elapsed: time.Second, Total: time.Hour})
+	if want := "\r1s/3600s 0.0/s p50 "; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestLiveUnused(t *testing.T) {
+	var out strings.Builder
+	if err := NewLive(&out, 0).Close(); err != nil || out.Len() > 0 {
+		t.Errorf("wrote %q, error %v", out.String(), err)
+	}
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// What the probe adds to a figure disturbs it above both of these: a share of
+// the median service time, and a length that no idle machine reaches. The
+// watch over the process (steadyprobe_saturated) has the same limits.
+const (
+	disturbanceShare   = 0.05
+	disturbanceSeconds = 0.001
+)
+
+// The schedule counts as kept at this part of the configured rate.
+const keptShare = 0.99
+
+// judge fills in what is to be said about the figures.
+func (r *Result) judge(l *probe.Ledger) {
+	r.Distrust = append([]string{}, r.distrust()...)
+	r.Trustworthy = len(r.Distrust) == 0
+	kept, remarks := r.schedule(l)
+	r.ScheduleKept = kept
+	r.Remarks = append(append([]string{}, remarks...), r.losses(l)...)
+}
+
+// distrust returns the reasons not to trust the figures.
+func (r *Result) distrust() (why []string) {
+	limit := max(disturbanceSeconds, disturbanceShare*r.ServiceTime.P50)
+	for _, own := range []struct {
+		name string
+		p99  float64
+	}{{"lateness", r.Lateness.P99}, {"self latency", r.SelfLatency.P99}} {
+		if own.p99 > limit {
+			why = append(why, fmt.Sprintf("%s p99 is %s, above %s: the probe itself was too slow (median service time %s)",
+				own.name, formatSeconds(own.p99), formatSeconds(limit), formatSeconds(r.ServiceTime.P50)))
+		}
+	}
+	if len(r.Saturated) > 0 {
+		why = append(why, "the probe's resources ran short: "+strings.Join(r.Saturated, ", "))
+	}
+	if r.Scheduled != r.Completed+r.InFlight+r.Backlog {
+		why = append(why, fmt.Sprintf("%d scheduled, but %d completed, %d in flight and %d in the backlog: ticks were lost or counted twice",
+			r.Scheduled, r.Completed, r.InFlight, r.Backlog))
+	}
+	return why
+}
+
+// schedule reports whether every tick was begun within the window, and what
+// kept the others from it.
+func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
+	if r.DurationSeconds <= 0 {
+		return false, []string{"the measured window is empty"}
+	}
+	kept = true
+	if due := finite(r.Rate * r.DurationSeconds); float64(r.Scheduled) < dueAtLeast(due) {
+		kept = false
+		remarks = append(remarks, fmt.Sprintf("%d of %.0f ticks scheduled: the probe did not keep its schedule", r.Scheduled, due))
+	}
+	if n := l.Failures(probe.ScheduleExpired); n > 0 {
+		kept = false
+		remarks = append(remarks, fmt.Sprintf("%s expired in the backlog: the door did not take them, or connections are too few", count(n, "tick")))
+	}
+	if n := l.Failures(probe.ScheduleShutdown); n > 0 {
+		kept = false
+		remarks = append(remarks, fmt.Sprintf("%s without an outcome when the run was stopped, counted as schedule/shutdown", count(n, "tick")))
+	}
+	if r.AchievedRate < keptShare*r.Rate {
+		kept = false
+		remarks = append(remarks, fmt.Sprintf("%.2f of %s requests/s begun in time, %s waiting for a connection at the end",
+			r.AchievedRate, r.rate(), count(r.Unfinished.Backlog, "tick")))
+	}
+	return kept, remarks
+}
+
+// dueAtLeast is the least number of ticks in a window that holds due of them:
+// the window's borders may cut one, and are known to a thousandth.
+func dueAtLeast(due float64) float64 { return math.Floor(due*0.999) - 1 }
+
+// losses tells what the figures do not show, or show wrongly.
+func (r *Result) losses(l *probe.Ledger) (remarks []string) {
+	if n := r.InFlight + r.Backlog; n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s without an outcome, in no figure", count(n, "tick")))
+	}
+	if r.Clamped > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s above the recordable range, counted as its maximum", count(r.Clamped, "sample")))
+	}
+	if n := l.Failures(probe.ConnectLocalResource); n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s failed for want of a local port or file descriptor: the probe's fault, not the door's", count(n, "request")))
+	}
+	return remarks
+}
