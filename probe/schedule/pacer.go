@@ -1,0 +1,175 @@
+package schedule
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// Lead is how far ahead of the present a new schedule should start, so that
+// the pacer has seen it when its first tick is due.
+const Lead = 100 * time.Millisecond
+
+// maxSleep is how long a pacer does not look for changes: short enough that
+// it has seen a schedule well within its lead.
+const maxSleep = Lead / 2
+
+// Taker takes the ticks of one schedule. Only the pacer calls its methods,
+// from one goroutine, and they must not block, for they hold up every other
+// target. Both return the instant at which the pacer must call Drain, 0 for
+// not at all; it replaces the one that was returned before. The value must be
+// comparable, such as a pointer.
+type Taker interface {
+	// Take is called once for each tick, at its intended time or later.
+	Take(intended probe.Instant) (wake probe.Instant)
+	// Drain is called at the wake instant or later.
+	Drain() (wake probe.Instant)
+}
+
+// Options is what a pacer is made of.
+type Options struct {
+	Clock Clock // [Precise] for real traffic; required
+}
+
+// Pacer gives the ticks of many schedules to their takers, from one thread.
+//
+// No tick is ever skipped, merged or given early. When the pacer is late,
+// every overdue tick is given with its own intended time, the oldest of all
+// targets first, and changes are still seen between any two of them. All
+// methods may be called concurrently.
+type Pacer struct {
+	clock Clock
+	woke  atomic.Int64
+
+	mu      sync.Mutex
+	running bool
+	changes []change
+	changed atomic.Bool // there are changes; spares the loop the mutex
+
+	// Owned by Run while running, guarded by mu otherwise.
+	agenda agenda
+}
+
+// change is one call of Add or Remove that Run has not seen yet.
+type change struct {
+	taker    Taker
+	schedule Schedule
+	removed  chan struct{} // nil for Add
+}
+
+// New returns a pacer without schedules. It does nothing until Run is called.
+func New(o Options) *Pacer {
+	return &Pacer{clock: o.Clock, agenda: newAgenda()}
+}
+
+// Run gives ticks until ctx is done, which it sees within 100 ms. It locks its
+// goroutine to its thread. Schedules stay when it returns: a later Run gives
+// what became overdue in between. It panics when the pacer already runs.
+func (p *Pacer) Run(ctx context.Context) {
+	p.begin()
+	defer p.end()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if c, ok := p.clock.(threadClock); ok {
+		defer c.prepareThread()()
+	}
+	done := ctx.Done()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			p.turn()
+		}
+	}
+}
+
+// Add gives the ticks of s to t from now on. A new schedule should start at
+// least [Lead] ahead; ticks of one that starts earlier, even in the past, are
+// overdue and all given. A taker has one schedule: a second one replaces the
+// first, whose further ticks are not given. Add does not wait for the pacer.
+func (p *Pacer) Add(s Schedule, t Taker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.running {
+		p.agenda.add(s, t)
+		return
+	}
+	p.changes = append(p.changes, change{taker: t, schedule: s})
+	p.changed.Store(true)
+}
+
+// Remove returns when the pacer does not call t and never will again, which
+// takes up to 100 ms while it runs. Ticks that are overdue by then are not
+// given. It does nothing for a taker that was not added, and must not be
+// called from a taker.
+func (p *Pacer) Remove(t Taker) {
+	p.mu.Lock()
+	if !p.running {
+		p.agenda.remove(t)
+		p.mu.Unlock()
+		return
+	}
+	removed := make(chan struct{})
+	p.changes = append(p.changes, change{taker: t, removed: removed})
+	p.changed.Store(true)
+	p.mu.Unlock()
+	<-removed
+}
+
+// Woke returns when the pacer last woke up, 0 before it first did. While it
+// runs and its takers do not block, that is less than 100 ms ago, unless the
+// machine starves it.
+func (p *Pacer) Woke() probe.Instant { return probe.Instant(p.woke.Load()) }
+
+func (p *Pacer) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running {
+		panic("schedule: Run called while the pacer runs")
+	}
+	p.running = true
+}
+
+func (p *Pacer) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = false
+	p.apply()
+}
+
+// turn gives one tick, or one wake, or sleeps until the next. It does one
+// thing only, so that changes are seen between any two ticks of a burst.
+func (p *Pacer) turn() {
+	if p.changed.Load() {
+		p.mu.Lock()
+		p.apply()
+		p.mu.Unlock()
+	}
+	now := p.clock.Now()
+	p.woke.Store(int64(now))
+	if next := p.agenda.next(); next > now {
+		p.clock.SleepUntil(min(next, now.Add(maxSleep)))
+		return
+	}
+	p.agenda.give(now)
+}
+
+// apply makes the changes that were asked for. It is called with mu held.
+func (p *Pacer) apply() {
+	for _, c := range p.changes {
+		if c.removed == nil {
+			p.agenda.add(c.schedule, c.taker)
+			continue
+		}
+		p.agenda.remove(c.taker)
+		close(c.removed)
+	}
+	clear(p.changes) // keeps no taker alive
+	p.changes = p.changes[:0]
+	p.changed.Store(false)
+}

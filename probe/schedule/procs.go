@@ -1,0 +1,22 @@
+package schedule
+
+import (
+	"log/slog"
+	"runtime"
+)
+
+// ReserveProcs raises GOMAXPROCS for the pacers, also where the environment
+// set it, and says so to logger: a pacer that sleeps in the kernel keeps its P
+// for a while, and at least two must be left to read answers, or the process
+// adds milliseconds to every latency. From then on the Go runtime no longer
+// follows changes of the CPU limit. It is to be called once, before pacers
+// run; the function that it returns puts the former value back.
+func ReserveProcs(pacers int, logger *slog.Logger) (restore func()) {
+	former := runtime.GOMAXPROCS(0)
+	procs := procsFor(former, pacers)
+	runtime.GOMAXPROCS(procs)
+	logger.Info("reserving threads for pacers", "gomaxprocs", procs, "former", former, "pacers", pacers)
+	return func() { runtime.GOMAXPROCS(former) }
+}
+
+func procsFor(procs, pacers int) int { return max(2, procs) + pacers }
