@@ -46,7 +46,8 @@ type Resolver struct {
 
 	mu        sync.Mutex
 	addresses []netip.Addr
-	fresh     probe.Instant // the addresses are good until then
+	fresh     probe.Instant // no lookup is due before then
+	failed    probe.Outcome // of the last lookup, while no address is known
 	next      int           // index of the address that is dealt next
 	only6     bool          // the preferred family, where both are known
 	preferred bool          // a family was preferred
@@ -85,14 +86,15 @@ func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked boo
 	if r.Literal() {
 		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
 	}
-	if a, fresh := r.deal(); fresh {
-		return a, false, probe.Success
+	a, fresh, o := r.deal()
+	if fresh {
+		return a, false, o
 	}
 	select {
 	case <-r.lookup:
 	default:
 		// Somebody is looking it up: old addresses will do, if there are any.
-		if a, _ := r.deal(); a.IsValid() {
+		if a.IsValid() {
 			return a, false, probe.Success
 		}
 		select {
@@ -102,18 +104,19 @@ func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked boo
 		}
 	}
 	defer func() { r.lookup <- struct{}{} }()
-	if a, fresh := r.deal(); fresh {
-		return a, true, probe.Success
+	if a, fresh, o = r.deal(); !fresh {
+		r.refresh(ctx)
+		a, _, o = r.deal()
 	}
-	o = r.refresh(ctx)
-	if a, _ := r.deal(); a.IsValid() {
-		return a, true, probe.Success
-	}
-	return netip.AddrPort{}, true, o
+	return a, true, o
 }
 
+// retryAfter is how long a failed lookup stands, so that a name that is gone
+// does not turn every tick into a question to the name server.
+const retryAfter = time.Second
+
 // refresh looks the host up once.
-func (r *Resolver) refresh(ctx context.Context) probe.Outcome {
+func (r *Resolver) refresh(ctx context.Context) {
 	found, err := r.options.Lookup(ctx, "ip", r.options.Host)
 	now := r.options.Clock.Now()
 	o := outcome(ctx, err, len(found))
@@ -122,9 +125,9 @@ func (r *Resolver) refresh(ctx context.Context) probe.Outcome {
 	r.stats.Lookups++
 	if o != probe.Success {
 		r.stats.Failures[o]++
-		// The last good addresses serve on; try again in a second, not at once.
-		r.fresh = now.Add(min(time.Second, r.options.Refresh))
-		return o
+		r.failed = o
+		r.fresh = now.Add(min(retryAfter, r.options.Refresh))
+		return
 	}
 	for i := range found {
 		found[i] = found[i].Unmap().WithZone(found[i].Zone())
@@ -146,12 +149,11 @@ func (r *Resolver) refresh(ctx context.Context) probe.Outcome {
 		r.preferred, r.only6 = true, found[0].Is6()
 	}
 	r.fresh = now.Add(r.options.Refresh)
-	return probe.Success
 }
 
-// deal returns the next address of the preferred family, or the zero value
-// when none is known, and whether a lookup is not yet due.
-func (r *Resolver) deal() (a netip.AddrPort, fresh bool) {
+// deal returns the next address of the preferred family, or how the last
+// lookup failed when none is known, and whether a lookup is not yet due.
+func (r *Resolver) deal() (a netip.AddrPort, fresh bool, o probe.Outcome) {
 	now := r.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,10 +161,10 @@ func (r *Resolver) deal() (a netip.AddrPort, fresh bool) {
 	for range n {
 		r.next = (r.next + 1) % n
 		if r.addresses[r.next].Is6() == r.only6 || !r.both() {
-			return netip.AddrPortFrom(r.addresses[r.next], r.options.Port), now < r.fresh
+			return netip.AddrPortFrom(r.addresses[r.next], r.options.Port), now < r.fresh, probe.Success
 		}
 	}
-	return netip.AddrPort{}, false
+	return netip.AddrPort{}, now < r.fresh, r.failed
 }
 
 // both reports whether addresses of both families are known.
