@@ -1,0 +1,121 @@
+package config
+
+import "strings"
+
+// together checks settings against each other.
+func (c *checker) together(t *Target) {
+	if t.Connection.Warm && !t.Connection.Reuse {
+		c.fail(c.first("connection.warm", "connection.reuse"), "warm connections cannot go with reuse: false, which opens one per request; write warm: false")
+	}
+	if most := t.Timeout + t.Backlog; t.Objective.Latency > most && c.good("timeout", "backlog", "objective.latency") {
+		c.fail("objective.latency", "%s can never be missed by a success: no latency is above timeout + backlog (%s); write less", durationText(t.Objective.Latency), durationText(most))
+	}
+	if t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < t.TLS.MinVersion && c.good("tls.min_version", "tls.max_version") {
+		c.fail(c.first("tls.max_version", "tls.min_version"), "max_version %s is below min_version %s; write a higher max_version or a lower min_version", t.TLS.MaxVersion, t.TLS.MinVersion)
+	}
+	if (t.TLS.CertFile == "") != (t.TLS.KeyFile == "") && c.good("tls.cert_file", "tls.key_file") {
+		c.fail(c.first("tls.cert_file", "tls.key_file"), "a client certificate needs both; write cert_file and key_file")
+	}
+	c.oneAuthorization(t)
+}
+
+// first returns the path that this block wrote, a if both or none.
+func (c *checker) first(a, b string) string {
+	if !c.written(a) && c.written(b) {
+		return b
+	}
+	return a
+}
+
+// oneAuthorization refuses a target that says twice who it is.
+func (c *checker) oneAuthorization(t *Target) {
+	var ways []string
+	if _, _, ok := t.URL.User(); ok {
+		ways = append(ways, "the user info of url")
+	}
+	if t.HTTP.BasicAuth != nil {
+		ways = append(ways, "http.basic_auth")
+	}
+	if t.HTTP.Authorization != nil {
+		ways = append(ways, "http.authorization")
+	}
+	if _, there := authorizationHeader(t.HTTP.Headers); there {
+		ways = append(ways, "the Authorization header")
+	}
+	if len(ways) > 1 {
+		c.fail("http", "%s cannot go together; write one of them", strings.Join(ways, " and "))
+	}
+}
+
+func authorizationHeader(h Headers) (name string, there bool) {
+	for name := range h {
+		if strings.EqualFold(name, "Authorization") {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// override removes what a target inherits from the defaults and has replaced
+// by another way of saying it.
+func (c *checker) override(t *Target) {
+	replaced := func(path string, others ...string) bool {
+		if !c.inherited(path) {
+			return false
+		}
+		for _, other := range others {
+			if c.written(other) {
+				return true
+			}
+		}
+		return false
+	}
+	h := &t.HTTP
+	if replaced("http.body", "http.body_file") {
+		h.Body = Secret{}
+	}
+	if replaced("http.body_file", "http.body") {
+		h.BodyFile = ""
+	}
+	if b := h.BasicAuth; b != nil {
+		if replaced("http.basic_auth.username", "http.basic_auth.username_file") {
+			b.Username = Secret{}
+		}
+		if replaced("http.basic_auth.username_file", "http.basic_auth.username") {
+			b.UsernameFile = ""
+		}
+		if replaced("http.basic_auth.password", "http.basic_auth.password_file") {
+			b.Password = Secret{}
+		}
+		if replaced("http.basic_auth.password_file", "http.basic_auth.password") {
+			b.PasswordFile = ""
+		}
+	}
+	if a := h.Authorization; a != nil {
+		if replaced("http.authorization.credentials", "http.authorization.credentials_file") {
+			a.Credentials = Secret{}
+		}
+		if replaced("http.authorization.credentials_file", "http.authorization.credentials") {
+			a.CredentialsFile = ""
+		}
+	}
+	c.overrideAuthorization(t)
+}
+
+func (c *checker) overrideAuthorization(t *Target) {
+	name, _ := authorizationHeader(t.HTTP.Headers)
+	header := headerPath(name)
+	_, _, user := t.URL.User()
+	if !user && !c.written("http.basic_auth") && !c.written("http.authorization") && !c.written(header) {
+		return
+	}
+	if c.inherited("http.basic_auth") {
+		t.HTTP.BasicAuth = nil
+	}
+	if c.inherited("http.authorization") {
+		t.HTTP.Authorization = nil
+	}
+	if c.inherited(header) {
+		delete(t.HTTP.Headers, name)
+	}
+}

@@ -1,0 +1,179 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+var (
+	errDirectory = errors.New("is a directory")
+	errTooLarge  = errors.New("is too large")
+)
+
+// readFile returns what the file at path holds.
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, errDirectory
+	}
+	data, err := io.ReadAll(io.LimitReader(file, mostFile+1))
+	if err == nil && len(data) > mostFile {
+		err = errTooLarge
+	}
+	return data, err
+}
+
+// reason says in the same words on every system why a file could not be read.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "may not be read by this user"
+	case errors.Is(err, errDirectory), errors.Is(err, syscall.EISDIR):
+		return errDirectory.Error()
+	case errors.Is(err, errTooLarge):
+		return fmt.Sprintf("is larger than %d MiB", mostFile>>20)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return "cannot be read: " + err.Error()
+}
+
+// files reads the files that a configuration names, each once.
+type files struct {
+	folder string
+	open   func(path string) ([]byte, error)
+	cache  map[string]content
+}
+
+type content struct {
+	data []byte
+	err  error
+}
+
+func newFiles(folder string, open func(path string) ([]byte, error)) *files {
+	return &files{folder: folder, open: open, cache: map[string]content{}}
+}
+
+// read returns what the file holds that the setting at path names. It returns
+// nil when there is none, or when it cannot be read, which is reported.
+func (f *files) read(c *checker, path, name string) []byte {
+	if name == "" || !c.good(path) {
+		return nil
+	}
+	full := name
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(f.folder, full)
+	}
+	found, known := f.cache[full]
+	if !known {
+		found.data, found.err = f.open(full)
+		f.cache[full] = found
+	}
+	if found.err != nil {
+		c.fail(path, "file %s %s; write the path of a readable file, relative to the folder of the configuration", quote(name), reason(found.err))
+		return nil
+	}
+	return found.data
+}
+
+// secret returns what the file holds without the white space around it, which
+// editors add.
+func (f *files) secret(c *checker, path, name string) Secret {
+	data := f.read(c, path, name)
+	text := strings.TrimSpace(string(data))
+	if data != nil && text == "" {
+		c.fail(path, "file %s is empty; write the value into it", quote(name))
+	}
+	return NewSecret(text)
+}
+
+// fill reads all files that the target names, and checks what they hold.
+func (f *files) fill(c *checker, t *Target) {
+	h := &t.HTTP
+	h.content = NewSecret(string(f.read(c, "http.body_file", h.BodyFile)))
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		header, path := h.Headers[name], headerPath(name)
+		header.contents = nil
+		for _, file := range header.Files {
+			if file == "" && c.good(path) {
+				c.fail(path, "has a file without name; write its path")
+			}
+			value := f.secret(c, path, file)
+			c.value(path, value)
+			header.contents = append(header.contents, value)
+		}
+		h.Headers[name] = header
+	}
+	if b := h.BasicAuth; b != nil {
+		b.username = f.secret(c, "http.basic_auth.username_file", b.UsernameFile)
+		b.password = f.secret(c, "http.basic_auth.password_file", b.PasswordFile)
+		c.userPart("http.basic_auth.username_file", b.username)
+	}
+	if a := h.Authorization; a != nil {
+		a.credentials = f.secret(c, "http.authorization.credentials_file", a.CredentialsFile)
+		c.value("http.authorization.credentials_file", a.credentials)
+	}
+	f.fillTLS(c, &t.TLS)
+}
+
+func (f *files) fillTLS(c *checker, t *TLS) {
+	t.ca = NewSecret(string(f.read(c, "tls.ca_file", t.CAFile)))
+	t.cert = NewSecret(string(f.read(c, "tls.cert_file", t.CertFile)))
+	t.key = NewSecret(string(f.read(c, "tls.key_file", t.KeyFile)))
+	if t.CAFile != "" && c.good("tls.ca_file") {
+		if _, err := authorities(t.ca); err != nil {
+			c.fail("tls.ca_file", "file %s %s; write the path of a PEM file with the certificates of the authorities", quote(t.CAFile), err)
+		}
+	}
+	if t.CertFile == "" || t.KeyFile == "" || !c.good("tls.cert_file", "tls.key_file") {
+		return
+	}
+	if _, err := tls.X509KeyPair([]byte(t.cert.Reveal()), []byte(t.key.Reveal())); err != nil {
+		text := strings.TrimPrefix(err.Error(), "tls: ")
+		c.fail("tls.cert_file", "certificate %s and key %s do not go together: %s; write the paths of a PEM certificate and of its key", quote(t.CertFile), quote(t.KeyFile), text)
+	}
+}
+
+// authorities returns the certificates of a PEM file, every one of which must
+// be valid.
+func authorities(text Secret) (*x509.CertPool, error) {
+	pool, rest, n := x509.NewCertPool(), []byte(text.Reveal()), 0
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("holds a certificate that cannot be parsed")
+		}
+		pool.AddCert(certificate)
+		n++
+	}
+	if n == 0 {
+		return nil, errors.New("holds no PEM certificate")
+	}
+	return pool, nil
+}

@@ -1,0 +1,194 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// mostFile bounds what is read of any file, in bytes.
+const mostFile = 16 << 20
+
+// Load reads and checks the configuration file at path. Files that it names
+// are read too; their relative paths start at its folder. It returns either a
+// configuration, or an error that is an [*Errors] with all that is wrong; the
+// warnings, in order of their lines, come with either. It may be called
+// concurrently.
+func Load(path string) (*Config, []Warning, error) {
+	data, err := readFile(path)
+	if err != nil {
+		p := Problem{File: path, Text: reason(err) + "; name a readable YAML file with --config.file", cause: err}
+		return nil, nil, &Errors{Problems: []Problem{p}}
+	}
+	return Parse(data, path)
+}
+
+// Parse checks a configuration as [Load] does. The name is that of the file
+// for messages, and relative paths start at its folder.
+func Parse(data []byte, name string) (*Config, []Warning, error) {
+	p := parser{
+		report: &report{file: name},
+		files:  newFiles(filepath.Dir(name), readFile),
+		ports:  localPorts(),
+	}
+	return p.parse(data)
+}
+
+// parser turns one file into a configuration.
+type parser struct {
+	report *report
+	files  *files
+	ports  int // free local ports per address
+}
+
+// document is the top level of a file.
+type document struct {
+	Limits    Limits    `yaml:"limits"`
+	Metrics   Metrics   `yaml:"metrics"`
+	Defaults  yaml.Node `yaml:"defaults"`
+	Targets   yaml.Node `yaml:"targets"`
+	Churns    yaml.Node `yaml:"churns"`
+	Discovery yaml.Node `yaml:"discovery"`
+}
+
+func (p *parser) parse(data []byte) (*Config, []Warning, error) {
+	config := builtIn()
+	if root := p.tree(data); root != nil {
+		p.document(root, &config)
+	}
+	if err := p.report.err(); err != nil {
+		return nil, p.report.warned(), err
+	}
+	return &config, p.report.warned(), nil
+}
+
+// tree returns the root of the only document in data, or reports why there is
+// none.
+func (p *parser) tree(data []byte) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil && !errors.Is(err, io.EOF) {
+		p.syntax(err)
+		return nil
+	}
+	if len(first.Content) == 0 || isNull(first.Content[0]) {
+		p.report.problem(0, "", "is empty; write at least a target with name, url and rate below targets")
+		return nil
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		p.report.problem(max(second.Line, 1), "", "a second YAML document begins; write one document per file, without ---")
+	case !errors.Is(err, io.EOF):
+		p.syntax(err)
+		return nil
+	}
+	return first.Content[0]
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// syntax reports what the YAML library says of a text that it cannot read.
+func (p *parser) syntax(err error) {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	p.report.problem(line, "", "is not valid YAML: "+text+"; look at the indentation, quotes and brackets there and in the line before")
+}
+
+func (p *parser) document(root *yaml.Node, config *Config) {
+	doc := document{Limits: config.Limits, Metrics: config.Metrics}
+	marks := newMarks()
+	d := decoder{report: p.report, marks: marks}
+	d.decode(root, root.Line, "", reflect.ValueOf(&doc).Elem())
+	c := &checker{report: p.report, marks: marks}
+	c.empty("churns", &doc.Churns)
+	c.empty("discovery", &doc.Discovery)
+	config.Limits, config.Metrics = doc.Limits, doc.Metrics
+	c.limits(&config.Limits)
+	c.metrics(&config.Metrics)
+	if root.Kind == yaml.MappingNode {
+		p.targets(c, &doc, config)
+	}
+}
+
+// targets decodes and checks the targets, each on top of the defaults.
+func (p *parser) targets(c *checker, doc *document, config *Config) {
+	base := builtInTarget()
+	common := &checker{report: p.report, marks: newMarks(), block: "defaults"}
+	if _, written := c.marks.at["defaults"]; written && doc.Defaults.Kind != 0 {
+		d := decoder{report: p.report, marks: common.marks, block: "defaults"}
+		d.decode(&doc.Defaults, c.marks.at["defaults"].line, "", reflect.ValueOf(&base).Elem())
+		common.common(&base)
+		common.fields(&base)
+	}
+	list := &doc.Targets
+	switch {
+	case list.Kind == 0 || isNull(list) || list.Kind == yaml.SequenceNode && len(list.Content) == 0:
+		c.fail("targets", "there is none; write at least one with name, url and rate")
+		return
+	case list.Kind != yaml.SequenceNode:
+		c.fail("targets", "is %s where a list belongs; write each target as - name: NAME with its settings below", described(list))
+		return
+	}
+	checkers := make([]*checker, len(list.Content))
+	config.Targets = make([]Target, len(list.Content))
+	for i, item := range list.Content {
+		config.Targets[i] = base.clone()
+		checkers[i] = p.target(common, item, i, &config.Targets[i])
+	}
+	c.names(config.Targets, checkers)
+	c.totals(config, checkers)
+	warnPorts(config.Targets, checkers, p.ports)
+}
+
+func (p *parser) target(common *checker, item *yaml.Node, i int, t *Target) *checker {
+	c := &checker{report: p.report, marks: common.marks.clone(), block: "targets[" + strconv.Itoa(i) + "]"}
+	d := decoder{report: p.report, marks: c.marks, block: c.block}
+	d.decode(item, item.Line, "", reflect.ValueOf(t).Elem())
+	if isNull(follow(item)) {
+		d.fail(item.Line, "", "has no value; write name, url and rate, or remove the line")
+	}
+	if c.marks.bad[""] {
+		return c
+	}
+	c.override(t)
+	c.required(t)
+	c.fields(t)
+	c.together(t)
+	p.files.fill(c, t)
+	c.warnings(t)
+	return c
+}
+
+// Validate checks a target that was built by code, as [Load] checks one of a
+// file, and reads the files that it names, relative to the working folder. It
+// returns what is probably not meant, and an [*Errors] with all that is wrong;
+// their fields are paths such as timeouts.connect, without file and line. It
+// must be called before the target is used, and again when it was changed.
+func (t *Target) Validate() ([]Warning, error) {
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	if t.HTTP.Headers == nil {
+		t.HTTP.Headers = Headers{}
+	}
+	r := &report{}
+	c := &checker{report: r, marks: newMarks()}
+	c.required(t)
+	c.fields(t)
+	c.together(t)
+	newFiles(".", readFile).fill(c, t)
+	c.warnings(t)
+	warnPorts([]Target{*t}, []*checker{c}, localPorts())
+	return r.warned(), r.err()
+}

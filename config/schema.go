@@ -1,0 +1,187 @@
+package config
+
+import "time"
+
+// Config is a whole configuration, valid and with all defaults filled in. It
+// must not be changed once it is loaded, and may then be read concurrently.
+type Config struct {
+	Limits  Limits   `yaml:"limits"`
+	Metrics Metrics  `yaml:"metrics"`
+	Targets []Target `yaml:"targets"` // in the order of the file, at least one
+}
+
+// Limits keep a typing error from becoming an attack.
+type Limits struct {
+	MaxTotalRate    TotalRate `yaml:"max_total_rate"`    // sum of all rates, requests per second
+	MaxConnections  int       `yaml:"max_connections"`   // sum of all connections
+	AllowClosedLoop bool      `yaml:"allow_closed_loop"` // always false in this version
+}
+
+// Metrics are the settings of the exporter.
+type Metrics struct {
+	Classic          bool    `yaml:"classic"`            // expose classic buckets
+	Native           bool    `yaml:"native"`             // expose native buckets
+	NativeSchema     int     `yaml:"native_schema"`      // 0 to 5: 2^schema buckets an octave
+	NativeMaxBuckets int     `yaml:"native_max_buckets"` // most native buckets of a histogram
+	Buckets          Buckets `yaml:"buckets"`
+}
+
+// Buckets are classic boundaries in seconds, ascending and without doubles,
+// that are added to the built-in ones of a family.
+type Buckets struct {
+	Latency     []float64 `yaml:"latency"`
+	ServiceTime []float64 `yaml:"service_time"`
+	Handshake   []float64 `yaml:"handshake"`
+	Phase       []float64 `yaml:"phase"`
+	Lateness    []float64 `yaml:"lateness"`
+	SelfLatency []float64 `yaml:"self_latency"`
+}
+
+// Target is one door probed with one traffic profile. Printing or logging it
+// shows no secret.
+type Target struct {
+	Name        string            `yaml:"name"` // unique
+	URL         URL               `yaml:"url"`
+	Rate        Rate              `yaml:"rate"`        // requests per second
+	Connections int               `yaml:"connections"` // most at once, at least 1
+	Labels      map[string]string `yaml:"labels"`      // never nil
+	HTTP        HTTP              `yaml:"http"`
+	ConnectTo   string            `yaml:"connect_to"` // HOST:PORT to dial instead of the URL's; may be empty
+	DNS         DNS               `yaml:"dns"`
+	Connection  Connection        `yaml:"connection"`
+	TLS         TLS               `yaml:"tls"`
+	Timeouts    Timeouts          `yaml:"timeouts"`
+	Timeout     time.Duration     `yaml:"timeout"` // from begun time to the last byte, above 0
+	Expect      Expect            `yaml:"expect"`
+	Backend     Backend           `yaml:"backend"`
+	Objective   Objective         `yaml:"objective"`
+	Backlog     time.Duration     `yaml:"backlog"`  // a tick that has waited this long fails as expired, above 0
+	CatchUp     float64           `yaml:"catch_up"` // × rate; 0: no limit, else at least 1
+	Pacing      string            `yaml:"pacing"`   // "precise"
+	Arrival     string            `yaml:"arrival"`  // "constant"
+	Churn       string            `yaml:"churn"`    // empty in this version
+}
+
+// HTTP is what every request of a target says.
+type HTTP struct {
+	Version       string         `yaml:"version"` // "1.1"
+	Method        string         `yaml:"method"`
+	Host          string         `yaml:"host"` // of the Host header; empty: that of the URL
+	Headers       Headers        `yaml:"headers"`
+	BasicAuth     *BasicAuth     `yaml:"basic_auth"`    // nil: none
+	Authorization *Authorization `yaml:"authorization"` // nil: none
+	Body          Secret         `yaml:"body"`
+	BodyFile      string         `yaml:"body_file"`
+
+	content Secret // of BodyFile
+}
+
+// Content returns the body to send, whether it was written or is in a file.
+func (h *HTTP) Content() Secret {
+	if h.BodyFile != "" {
+		return h.content
+	}
+	return h.Body
+}
+
+// Headers are header fields by name, as written. No two names differ in case
+// only. Never nil once loaded.
+type Headers map[string]Header
+
+// Header is the values of one header field, each of which is sent as a line of
+// its own: those of Values, then of Secrets, then of Files.
+type Header struct {
+	Values  []Secret `yaml:"values"`
+	Secrets []Secret `yaml:"secrets"`
+	Files   []string `yaml:"files"`
+
+	contents []Secret // of Files
+}
+
+// BasicAuth is a user name and a password for basic authentication.
+type BasicAuth struct {
+	Username     Secret `yaml:"username"`
+	UsernameFile string `yaml:"username_file"`
+	Password     Secret `yaml:"password"`
+	PasswordFile string `yaml:"password_file"`
+
+	username, password Secret // of the files
+}
+
+// Authorization is the value of the Authorization header.
+type Authorization struct {
+	Type            string `yaml:"type"` // empty: Bearer
+	Credentials     Secret `yaml:"credentials"`
+	CredentialsFile string `yaml:"credentials_file"`
+
+	credentials Secret // of CredentialsFile
+}
+
+// DNS says how the door's name is looked up.
+type DNS struct {
+	Refresh time.Duration `yaml:"refresh"` // a lookup is used this long
+	Family  string        `yaml:"family"`  // "any"
+	Spread  string        `yaml:"spread"`  // "all"
+	Server  string        `yaml:"server"`  // empty in this version
+}
+
+// Connection says how long connections are kept.
+type Connection struct {
+	Reuse         bool          `yaml:"reuse"` // false: a new connection per request
+	Warm          bool          `yaml:"warm"`  // open all connections before the first tick
+	MaxAge        time.Duration `yaml:"max_age"`
+	MaxRequests   uint64        `yaml:"max_requests"`   // per connection; 0: no limit
+	ProxyProtocol string        `yaml:"proxy_protocol"` // "none"
+}
+
+// TLS says how an https door is spoken to.
+type TLS struct {
+	MinVersion         TLSVersion `yaml:"min_version"`
+	MaxVersion         TLSVersion `yaml:"max_version"` // 0: the newest
+	ServerName         string     `yaml:"server_name"` // empty: the host of the URL
+	CAFile             string     `yaml:"ca_file"`     // empty: the system's authorities
+	CertFile           string     `yaml:"cert_file"`
+	KeyFile            string     `yaml:"key_file"`
+	InsecureSkipVerify bool       `yaml:"insecure_skip_verify"`
+	Resumption         bool       `yaml:"resumption"`
+	Ciphers            []string   `yaml:"ciphers"` // empty in this version
+	Groups             []string   `yaml:"groups"`  // empty in this version
+
+	ca, cert, key Secret // what the files hold, PEM
+}
+
+// Timeouts are limits inside the timeout; 0 is none.
+type Timeouts struct {
+	Connect  time.Duration `yaml:"connect"`
+	TLS      time.Duration `yaml:"tls"`
+	Response time.Duration `yaml:"response"` // from sending the request
+}
+
+// Expect says which answers are a success.
+type Expect struct {
+	Status  []string          `yaml:"status"` // such as "200" or "2xx", at least one
+	MaxBody Size              `yaml:"max_body"`
+	Body    string            `yaml:"body"`    // empty in this version
+	Headers map[string]string `yaml:"headers"` // empty in this version
+}
+
+// Accepts reports whether an answer with this status is a success.
+func (e Expect) Accepts(code int) bool {
+	for _, status := range e.Status {
+		if low, high, ok := statusRange(status); ok && low <= code && code <= high {
+			return true
+		}
+	}
+	return false
+}
+
+// Backend says how the answering backend is told. It is empty in this version.
+type Backend struct {
+	Header string `yaml:"header"`
+}
+
+// Objective is what a user of the door is promised.
+type Objective struct {
+	Latency time.Duration `yaml:"latency,omitempty"` // 0: none
+	Ratio   float64       `yaml:"ratio,omitempty"`   // of all requests, above 0 and below 1; 0: none
+}
