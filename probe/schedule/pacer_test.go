@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -497,4 +499,53 @@ func TestPacerAllocatesNothing(t *testing.T) {
 	if count() == 0 {
 		t.Error("no tick was given")
 	}
+}
+
+// guardedTaker fails the test when it is called after its removal.
+type guardedTaker struct {
+	t       *testing.T
+	takes   atomic.Int64
+	removed atomic.Bool
+}
+
+func (g *guardedTaker) Take(intended probe.Instant) probe.Instant {
+	if g.removed.Load() {
+		g.t.Error("Take called after Remove returned")
+	}
+	g.takes.Add(1)
+	return intended + 1
+}
+
+func (g *guardedTaker) Drain() probe.Instant {
+	if g.removed.Load() {
+		g.t.Error("Drain called after Remove returned")
+	}
+	return 0
+}
+
+func TestPacerConcurrentChanges(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.run()
+		var all sync.WaitGroup
+		for k := range 16 {
+			all.Go(func() {
+				for range 20 {
+					taker := &guardedTaker{t: t}
+					origin := b.clock.Now().Add(Lead)
+					b.pacer.Add(Schedule{Origin: origin, Rate: Rate{uint64(100 + 37*k), 1}}, taker)
+					time.Sleep(Lead + time.Duration(k)*7*time.Millisecond)
+					b.pacer.Remove(taker)
+					taker.removed.Store(true)
+					if k > 0 && taker.takes.Load() == 0 {
+						t.Error("no tick between Add and Remove")
+					}
+				}
+			})
+		}
+		all.Wait()
+		b.end()
+		if n := len(b.pacer.agenda.due); n != 0 {
+			t.Errorf("%d schedules left, want 0", n)
+		}
+	})
 }

@@ -15,7 +15,7 @@ func localPair() (net.Conn, sender, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	// The backlog of the listener completes the handshake before Accept.
 	writer, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
 	if err != nil {

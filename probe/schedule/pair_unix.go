@@ -43,8 +43,9 @@ func localPair() (net.Conn, sender, error) {
 // connOf turns fd into a connection that the runtime's poller knows.
 func connOf(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "socketpair")
-	defer f.Close() // FileConn has a descriptor of its own
-	return net.FileConn(f)
+	conn, err := net.FileConn(f)
+	_ = f.Close() // conn has a descriptor of its own
+	return conn, err
 }
 
 func closeAll(conns ...net.Conn) {
