@@ -1,0 +1,216 @@
+package exporter
+
+import (
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
+)
+
+var (
+	testStart   = time.Unix(1_700_000_000, 0)
+	testCreated = time.Unix(1_700_000_100, 0)
+)
+
+// copied is a gatherer whose families stay valid, as tests need them.
+type copied struct{ e *Exporter }
+
+func (c copied) Gather() ([]*dto.MetricFamily, error) {
+	families, done, err := c.e.Gather()
+	defer done()
+	own := make([]*dto.MetricFamily, len(families))
+	for i, f := range families {
+		own[i] = proto.Clone(f).(*dto.MetricFamily)
+	}
+	return own, err
+}
+
+// checked gathers through client_golang's own consistency checks.
+func checked(e *Exporter) prometheus.Gatherer { return prometheus.Gatherers{copied{e}} }
+
+// distribution counts the durations on the default boundaries.
+func distribution(b *record.Boundaries, all ...time.Duration) (d record.Distribution) {
+	h := record.NewHistogram(b)
+	for _, each := range all {
+		h.Observe(each)
+	}
+	h.Snapshot(&d)
+	return d
+}
+
+// fakeTarget is what one target has counted.
+type fakeTarget struct {
+	ledger   probe.Ledger
+	snapshot record.Snapshot
+	resolver ResolverStats
+}
+
+// copySnapshot fills s as a recorder does: with copies, in the slices of s.
+func (f *fakeTarget) copySnapshot(s *record.Snapshot) {
+	from := &f.snapshot
+	for i := range s.Latency {
+		for j := range s.Latency[i] {
+			copyTo(&s.Latency[i][j], &from.Latency[i][j])
+		}
+		copyTo(&s.ServiceTime[i], &from.ServiceTime[i])
+		copyTo(&s.HandshakeTime[i], &from.HandshakeTime[i])
+	}
+	for i := range s.Phases {
+		copyTo(&s.Phases[i], &from.Phases[i])
+	}
+	copyTo(&s.Lateness, &from.Lateness)
+	s.Handshakes = append(s.Handshakes[:0], from.Handshakes...)
+	s.Responses = append(s.Responses[:0], from.Responses...)
+	s.Certificate, s.Clamped, s.Windows = from.Certificate, from.Clamped, from.Windows
+}
+
+func copyTo(to, from *record.Distribution) {
+	classic, native := append(to.Classic[:0], from.Classic...), append(to.Native[:0], from.Native...)
+	*to = *from
+	to.Classic, to.Native = classic, native
+}
+
+// emptySnapshot is what a recorder holds before its first sample.
+func emptySnapshot() (s record.Snapshot) {
+	for i := range s.Windows {
+		for j := range s.Windows[i] {
+			s.Windows[i][j] = math.NaN()
+		}
+	}
+	return s
+}
+
+func (f *fakeTarget) fill(t Target) Target {
+	t.Connections, t.Loop, t.Pacing, t.Arrival, t.Created = 50, "open", "precise", "uniform", testCreated
+	t.Ledger = func() probe.Ledger { return f.ledger }
+	t.Snapshot = f.copySnapshot
+	t.Resolver = func() ResolverStats { return f.resolver }
+	return t
+}
+
+// plainTarget has seen four requests over HTTP at an address: one is in
+// flight, one waits, one succeeded and one timed out.
+func plainTarget() Target {
+	b := record.DefaultBounds()
+	f := &fakeTarget{snapshot: emptySnapshot(), resolver: ResolverStats{Addresses: 1}}
+	l, s := &f.ledger, &f.snapshot
+	l.Scheduled, l.InFlight, l.Backlog = 4, 1, 1
+	l.Completed[probe.NoChurn][probe.Success] = 1
+	l.Completed[probe.NoChurn][probe.ReadTimeout] = 1
+	l.Bytes = probe.Bytes{Sent: 300, Received: 1500}
+	l.Connections, l.Opened = 2, 3
+	l.Closed[probe.CloseTimeout] = 1
+	l.OpeningFailures[probe.ConnectRefused] = 2
+	s.Latency[record.Succeeded][probe.NoChurn] = distribution(b.Latency, 2*time.Millisecond)
+	s.Latency[record.Failed][probe.NoChurn] = distribution(b.Latency, 5*time.Second)
+	s.ServiceTime[record.Succeeded] = distribution(b.ServiceTime, time.Millisecond)
+	s.ServiceTime[record.Failed] = distribution(b.ServiceTime, 5*time.Second)
+	s.Phases[probe.PhaseWait] = distribution(b.Phase, time.Millisecond)
+	s.Phases[probe.PhaseConnect] = distribution(b.Phase, 100*time.Microsecond)
+	s.Phases[probe.PhaseProcessing] = distribution(b.Phase, time.Millisecond, 5*time.Second)
+	s.Phases[probe.PhaseTransfer] = distribution(b.Phase, 0)
+	s.Lateness = distribution(b.Lateness, 30*time.Microsecond, 40*time.Microsecond, 2*time.Second)
+	s.Responses = []record.ResponseCount{{Code: 200, Protocol: probe.HTTP11, Count: 1}, {Protocol: probe.HTTP10, Count: 1}}
+	s.Windows[0][0] = 0.002
+	s.Clamped = 1
+	return f.fill(Target{Name: "plain", URL: "http://192.0.2.1/", Rate: 0.5, Reuse: false})
+}
+
+// fullTarget shows every family that a target can have.
+func fullTarget() Target {
+	b := record.DefaultBounds()
+	f := &fakeTarget{
+		snapshot: emptySnapshot(),
+		resolver: ResolverStats{Lookups: 7, NotFound: 1, TimedOut: 2, Failed: 3, Addresses: 4, Added: 6, Removed: 2},
+	}
+	l, s := &f.ledger, &f.snapshot
+	l.Scheduled = 6
+	l.Completed[probe.Settled][probe.Success] = 3
+	l.Completed[probe.ScalingDown][probe.Success] = 1
+	l.Completed[probe.ScalingDown][probe.ReadStale] = 2
+	l.WithinObjective[probe.Settled] = 2
+	l.Opened, l.Connections = 2, 2
+	s.Latency[record.Succeeded][probe.Settled] = distribution(b.Latency, 20*time.Millisecond, 30*time.Millisecond, time.Second)
+	s.HandshakeTime[record.Full] = distribution(b.Handshake, 3*time.Millisecond)
+	s.HandshakeTime[record.Resumed] = distribution(b.Handshake, time.Millisecond)
+	s.Handshakes = []record.HandshakeCount{
+		{Version: 0x0304, Cipher: 0x1301, Group: 29, Count: 1},
+		{Version: 0x0303, Cipher: 0xc02f, Resumed: true, Count: 1},
+	}
+	s.Certificate = record.Certificate{Seen: true, Verified: true, NotBefore: 1_690_000_000, NotAfter: 1_760_000_000}
+	s.Responses = []record.ResponseCount{{Code: 204, Protocol: probe.HTTP11, Count: 4}}
+	return f.fill(Target{
+		Name: "full", URL: "https://shop.example.com/healthz", Rate: 1000, Reuse: true,
+		Labels:    map[string]string{"front": "ingress", "site": "fra1"},
+		Objective: 250 * time.Millisecond, ObjectiveRatio: 0.999,
+		TLS: true, Named: true, Proxy: true, Churned: true,
+	})
+}
+
+func testOptions() Options {
+	return Options{
+		Start:      testStart,
+		Histograms: DefaultHistograms(),
+		SelfLatency: func(d *record.Distribution) {
+			*d = distribution(record.DefaultBounds().Lateness, 90*time.Microsecond)
+		},
+		Saturation: func() []Saturation {
+			return []Saturation{
+				{Resource: "cpu", Saturated: true, Seconds: 1.5},
+				{Resource: "file_descriptors"}, {Resource: "ports"}, {Resource: "memory"},
+			}
+		},
+		Reload: func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
+	}
+}
+
+func newExporter(t testing.TB, o Options, targets ...Target) *Exporter {
+	t.Helper()
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetTargets(targets); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// scrape gathers and encodes once, as a scrape does, and returns how many
+// bytes it sent.
+func scrape(t testing.TB, e *Exporter, format expfmt.Format) int64 {
+	t.Helper()
+	families, done, err := e.Gather()
+	defer done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size counted
+	enc := expfmt.NewEncoder(&size, format)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, ok := enc.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return int64(size)
+}
+
+type counted int64
+
+func (c *counted) Write(b []byte) (int, error) {
+	*c += counted(len(b))
+	return len(b), nil
+}

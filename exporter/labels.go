@@ -1,0 +1,110 @@
+package exporter
+
+import (
+	"crypto/tls"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
+)
+
+// labels are the label pairs of all closed lists. They are shared by all
+// scrapes and never change.
+type labels struct {
+	stage, reason  [probe.NumOutcomes]*dto.LabelPair
+	churn          [probe.NumChurnPhases]*dto.LabelPair
+	outcome        [2]*dto.LabelPair // record.Succeeded, record.Failed
+	phase          [probe.NumPhases]*dto.LabelPair
+	quantile       [record.NumQuantiles]*dto.LabelPair
+	window         [record.NumWindows]*dto.LabelPair
+	closeReason    [probe.NumCloseReasons]*dto.LabelPair
+	protocol       [probe.NumProtocols]*dto.LabelPair
+	resumed        [2]*dto.LabelPair // record.Full, record.Resumed
+	lookupNotFound *dto.LabelPair
+	lookupTimeout  *dto.LabelPair
+	lookupError    *dto.LabelPair
+	added, removed *dto.LabelPair
+}
+
+func newLabels() (l labels) {
+	for i := range l.stage {
+		l.stage[i] = pair("failure_stage", probe.Outcome(i).Stage())
+		l.reason[i] = pair("reason", probe.Outcome(i).Reason())
+	}
+	for i := range l.churn {
+		l.churn[i] = pair("churn_phase", probe.ChurnPhase(i).String())
+	}
+	l.outcome[record.Succeeded] = pair("outcome", "success")
+	l.outcome[record.Failed] = pair("outcome", "failure")
+	for i := range l.phase {
+		l.phase[i] = pair("phase", probe.Phase(i).String())
+	}
+	for i, q := range record.Quantiles {
+		l.quantile[i] = pair("q", strconv.FormatFloat(q, 'f', -1, 64))
+	}
+	for i, w := range record.Windows {
+		l.window[i] = pair("window", model.Duration(w).String())
+	}
+	for i := range l.closeReason {
+		l.closeReason[i] = pair("reason", probe.CloseReason(i).String())
+	}
+	for i := range l.protocol {
+		l.protocol[i] = pair("protocol", probe.Protocol(i).String())
+	}
+	l.resumed[record.Full] = pair("resumed", "false")
+	l.resumed[record.Resumed] = pair("resumed", "true")
+	l.lookupNotFound = pair("reason", "not_found")
+	l.lookupTimeout = pair("reason", "timeout")
+	l.lookupError = pair("reason", "error")
+	l.added = pair("direction", "added")
+	l.removed = pair("direction", "removed")
+	return l
+}
+
+func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
+
+// timestamp returns t for a created timestamp, nil where it is not known.
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+// versionName returns the tls_version label of a version as in crypto/tls.
+func versionName(v uint16) string { return strings.ReplaceAll(tls.VersionName(v), " ", "") }
+
+// groupName returns the key_exchange label of a group as in crypto/tls. A
+// handshake without one took its keys from RSA or from an earlier session.
+func groupName(g uint16) string {
+	if g == 0 {
+		return "none"
+	}
+	return tls.CurveID(g).String()
+}
+
+// codeLabel returns the pair of a status, 0 standing for all unknown ones.
+func codeLabel(code uint16) *dto.LabelPair {
+	if code == 0 {
+		return pair("code", "other")
+	}
+	return pair("code", strconv.Itoa(int(code)))
+}
+
+// handshakeLabels returns the pairs of one kind of handshake, sorted by name.
+func handshakeLabels(h record.HandshakeCount) []*dto.LabelPair {
+	return []*dto.LabelPair{
+		pair("cipher", tls.CipherSuiteName(h.Cipher)),
+		pair("key_exchange", groupName(h.Group)),
+		pair("resumed", strconv.FormatBool(h.Resumed)),
+		pair("tls_version", versionName(h.Version)),
+	}
+}
+
+func resourceLabel(name string) *dto.LabelPair { return pair("resource", name) }
