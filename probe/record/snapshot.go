@@ -83,4 +83,6 @@ type Snapshot struct {
 	Certificate   Certificate
 	Clamped       uint64                            // latencies above the recordable range
 	Windows       [NumWindows][NumQuantiles]float64 // latency in seconds, NaN where there are too few
+
+	view *view // room that is used again
 }

@@ -1,0 +1,208 @@
+package record
+
+import (
+	"sync"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// Options are what a [Recorder] is made of.
+type Options struct {
+	Clock  probe.Clock // the one that the samples' instants are of
+	Bounds *Bounds     // nil: DefaultBounds
+}
+
+// Recorder keeps what came of the ticks of one target. It is a
+// [probe.Recorder]; all its methods may be called concurrently.
+//
+// One mutex guards it all, held for a few additions, and every 10 s for the
+// closing of a slice. It allocates where a duration falls into an octave or a
+// page that it has not seen, and once for every slice that is closed. What it
+// holds is bounded, whatever the door does for however long: at 1 request/s
+// about 50 KB, at 1,000 about half a megabyte, after an hour.
+type Recorder struct {
+	clock  probe.Clock
+	bounds *Bounds
+
+	mu          sync.Mutex
+	latency     [2][probe.NumChurnPhases]Histogram
+	serviceTime [2]Histogram
+	phases      [probe.NumPhases]Histogram
+	lateness    Histogram
+	handshake   [2]Histogram
+	clamped     uint64
+	handshakes  handshakes
+	responses   responses
+	chains      chains
+	window      window
+}
+
+// New returns an empty Recorder. It takes a few kilobytes.
+func New(o Options) *Recorder {
+	b := o.Bounds
+	if b == nil {
+		b = DefaultBounds()
+	}
+	r := &Recorder{clock: o.Clock, bounds: b}
+	for i := range 2 {
+		for j := range r.latency[i] {
+			r.latency[i][j].bounds = b.Latency
+		}
+		r.serviceTime[i].bounds = b.ServiceTime
+		r.handshake[i].bounds = b.Handshake
+	}
+	for i := range r.phases {
+		r.phases[i].bounds = b.Phase
+	}
+	r.lateness.bounds = b.Lateness
+	return r
+}
+
+// Bounds returns the classic boundaries that Snapshot's distributions have.
+func (r *Recorder) Bounds() *Bounds { return r.bounds }
+
+// observations are the durations of one sample, located before the lock is
+// taken.
+type observations struct {
+	list [4 + probe.NumPhases]observation
+	n    int
+}
+
+type observation struct {
+	to *Histogram
+	at point
+}
+
+func (o *observations) add(to *Histogram, d time.Duration) {
+	o.list[o.n] = observation{to: to, at: to.bounds.locate(d)}
+	o.n++
+}
+
+func (o *observations) count() {
+	for i := range o.list[:o.n] {
+		o.list[i].to.add(o.list[i].at)
+	}
+}
+
+// Record takes a completed tick. All of them are in the histograms of latency
+// and lateness; those that were begun in that of service time; successes,
+// timeouts and expired ticks (see [probe.Outcome.Slow]) in the windows. A tick
+// belongs to the slice of its end, or to the open one if that is over.
+func (r *Recorder) Record(s *probe.Sample) {
+	var o observations
+	result := Succeeded
+	if s.Outcome != probe.Success {
+		result = Failed
+	}
+	latency := s.Latency()
+	o.add(&r.latency[result][s.Churn], latency)
+	o.add(&r.lateness, s.Lateness())
+	if s.Begun != 0 {
+		o.add(&r.serviceTime[result], s.ServiceTime())
+	}
+	if s.Taken != 0 {
+		o.add(&r.phases[probe.PhaseWait], s.Wait())
+	}
+	r.opening(&o, s)
+	if s.Sent != 0 {
+		o.add(&r.phases[probe.PhaseProcessing], s.Processing())
+	}
+	if s.FirstByte != 0 {
+		o.add(&r.phases[probe.PhaseTransfer], s.Transfer())
+	}
+	slow := s.Outcome.Slow()
+	clamped := min(max(latency, 0), highest)
+	cell := cellOf(uint64(clamped))
+
+	r.mu.Lock()
+	o.count()
+	if s.Handshake.Version != 0 {
+		r.handshaken(s)
+	}
+	if s.Code != 0 {
+		r.responses.count(s.Code, s.Protocol)
+	}
+	if slow {
+		r.window.advance(s.End)
+		r.window.open.add(cell, 1)
+		if latency > highest {
+			r.clamped++
+		}
+	}
+	r.mu.Unlock()
+}
+
+// RecordOpening takes an opening that belonged to no tick: its phases and its
+// handshake.
+func (r *Recorder) RecordOpening(s *probe.Sample) {
+	var o observations
+	r.opening(&o, s)
+	r.mu.Lock()
+	o.count()
+	if s.Handshake.Version != 0 {
+		r.handshaken(s)
+	}
+	r.mu.Unlock()
+}
+
+// opening adds what the opening of a connection took.
+func (r *Recorder) opening(o *observations, s *probe.Sample) {
+	if s.Did == 0 && s.Handshake.Version == 0 {
+		return
+	}
+	if s.Did.Has(probe.PhaseResolve) {
+		o.add(&r.phases[probe.PhaseResolve], s.Resolve)
+	}
+	if s.Did.Has(probe.PhaseConnect) {
+		o.add(&r.phases[probe.PhaseConnect], s.Connect)
+	}
+	if s.Did.Has(probe.PhaseTLS) {
+		o.add(&r.phases[probe.PhaseTLS], s.TLS)
+	}
+	if s.Handshake.Version != 0 {
+		kind := Full
+		if s.Handshake.Resumed {
+			kind = Resumed
+		}
+		o.add(&r.handshake[kind], s.TLS)
+	}
+}
+
+// handshaken counts a completed handshake. It is called with mu held.
+func (r *Recorder) handshaken(s *probe.Sample) {
+	r.handshakes.count(&s.Handshake)
+	r.chains.saw(&s.Handshake, s.End)
+}
+
+// Snapshot copies all that r keeps to s, whose room is used again: one Snapshot
+// can serve many recorders in turn. Populated buckets and the open slice are
+// copied under the lock; quantiles are taken outside, from slices that do not
+// change. The windows end now.
+func (r *Recorder) Snapshot(s *Snapshot) { r.snapshot(r.clock.Now(), s) }
+
+func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
+	if s.view == nil {
+		s.view = new(view)
+	}
+	r.mu.Lock()
+	for i := range 2 {
+		for j := range r.latency[i] {
+			r.latency[i][j].Snapshot(&s.Latency[i][j])
+		}
+		r.serviceTime[i].Snapshot(&s.ServiceTime[i])
+		r.handshake[i].Snapshot(&s.HandshakeTime[i])
+	}
+	for i := range r.phases {
+		r.phases[i].Snapshot(&s.Phases[i])
+	}
+	r.lateness.Snapshot(&s.Lateness)
+	s.Handshakes = append(s.Handshakes[:0], r.handshakes...)
+	s.Responses = append(s.Responses[:0], r.responses...)
+	s.Certificate = r.chains.certificate()
+	s.Clamped = r.clamped
+	r.window.advance(now)
+	s.view.copyFrom(&r.window)
+	r.mu.Unlock()
+	s.view.quantiles(&s.Windows)
+}

@@ -1,0 +1,149 @@
+package record
+
+import (
+	"crypto/tls"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// responses counts answers. It is searched in order, as nearly all answers of
+// a door are of one status. There are at most as many as statuses known to
+// net/http, and one for the others, times the protocols: about 570.
+type responses []ResponseCount
+
+func (r *responses) count(code uint16, p probe.Protocol) {
+	if r.found(code, p) {
+		return
+	}
+	if http.StatusText(int(code)) == "" {
+		code = 0
+		if r.found(code, p) {
+			return
+		}
+	}
+	*r = append(*r, ResponseCount{Code: code, Protocol: p, Count: 1})
+}
+
+func (r responses) found(code uint16, p probe.Protocol) bool {
+	for i := range r {
+		if r[i].Code == code && r[i].Protocol == p {
+			r[i].Count++
+			return true
+		}
+	}
+	return false
+}
+
+// handshakes counts completed handshakes. There are at most as many as
+// versions times cipher suites times groups known to crypto/tls, each with one
+// for the unknown, times two: a door can only choose from what it is offered.
+type handshakes []HandshakeCount
+
+func (h *handshakes) count(hs *probe.Handshake) {
+	kind := HandshakeCount{Version: hs.Version, Cipher: hs.Cipher, Group: hs.Group, Resumed: hs.Resumed}
+	if h.found(kind) {
+		return
+	}
+	kind = known(kind)
+	if h.found(kind) {
+		return
+	}
+	kind.Count = 1
+	*h = append(*h, kind)
+}
+
+func (h handshakes) found(kind HandshakeCount) bool {
+	for i := range h {
+		kind.Count = h[i].Count
+		if h[i] == kind {
+			h[i].Count++
+			return true
+		}
+	}
+	return false
+}
+
+// known returns kind with 0 for what crypto/tls has no name for.
+func known(kind HandshakeCount) HandshakeCount {
+	if kind.Version < tls.VersionTLS10 || kind.Version > tls.VersionTLS13 {
+		kind.Version = 0
+	}
+	named := func(c *tls.CipherSuite) bool { return c.ID == kind.Cipher }
+	if !slices.ContainsFunc(tls.CipherSuites(), named) && !slices.ContainsFunc(tls.InsecureCipherSuites(), named) {
+		kind.Cipher = 0
+	}
+	switch tls.CurveID(kind.Group) {
+	case tls.CurveP256, tls.CurveP384, tls.CurveP521, tls.X25519,
+		tls.X25519MLKEM768, tls.SecP256r1MLKEM768, tls.SecP384r1MLKEM1024:
+	default:
+		kind.Group = 0
+	}
+	return kind
+}
+
+// chains holds the different chains that recent handshakes showed, one entry
+// for all handshakes that showed the same.
+type chains []chain
+
+const (
+	// chainAge is for how long before the last handshake a chain counts. It is
+	// twice the default max_age, so that each address of a door has shown its
+	// chain in it, and a chain that was replaced everywhere is soon forgotten.
+	chainAge = 10 * time.Minute
+	// maxChains bounds what a door can make us hold: beyond, the chain that was
+	// seen longest ago makes room.
+	maxChains = 16
+)
+
+type chain struct {
+	shown Certificate
+	seen  probe.Instant
+}
+
+func (c *chains) saw(hs *probe.Handshake, now probe.Instant) {
+	seen := chain{seen: now, shown: Certificate{
+		Seen: true, Verified: hs.Verified, Stapled: hs.Stapled, NotBefore: hs.NotBefore, NotAfter: hs.NotAfter,
+	}}
+	oldest := 0
+	for i := range *c {
+		if (*c)[i].shown == seen.shown {
+			(*c)[i].seen = max((*c)[i].seen, now)
+			return
+		}
+		if (*c)[i].seen < (*c)[oldest].seen {
+			oldest = i
+		}
+	}
+	if len(*c) == maxChains {
+		(*c)[oldest] = seen
+		return
+	}
+	*c = append(*c, seen)
+}
+
+// certificate returns the worst of the chains that count: the latest start, the
+// earliest end, verified and stapled only if all were.
+func (c chains) certificate() Certificate {
+	var newest probe.Instant
+	for i := range c {
+		newest = max(newest, c[i].seen)
+	}
+	var all Certificate
+	for i := range c {
+		one := c[i].shown
+		switch {
+		case newest.Sub(c[i].seen) > chainAge:
+		case !all.Seen:
+			all = one
+		default:
+			all.Verified = all.Verified && one.Verified
+			all.Stapled = all.Stapled && one.Stapled
+			all.NotBefore = max(all.NotBefore, one.NotBefore)
+			all.NotAfter = min(all.NotAfter, one.NotAfter)
+		}
+	}
+	return all
+}
