@@ -16,6 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// What the pacer is for.
+var _ Taker = (*probe.Prober)(nil)
+
 const ms = probe.Instant(time.Millisecond)
 
 // event is one call of a taker, with times in milliseconds of the test.
