@@ -2,21 +2,21 @@ package wire
 
 import (
 	"bytes"
-	"encoding/base64"
-	"net/url"
 	"strconv"
+	"strings"
 )
 
 // Header is one header field of the request.
 type Header struct{ Name, Value string }
 
-// Request is what every tick of a target sends.
+// Request is what every tick of a target sends. All of it must be valid: no
+// name or value may hold a line break.
 type Request struct {
 	Method    string
-	URL       *url.URL // user info becomes basic authorization, unless a header says otherwise
-	Host      string   // of the Host header; empty: that of the URL
-	UserAgent string   // unless a header says otherwise
-	Headers   []Header // names and values must be valid
+	Target    string // escaped path and query
+	Host      string // of the Host header
+	UserAgent string // unless a header says otherwise
+	Headers   []Header
 	Body      []byte
 }
 
@@ -24,42 +24,37 @@ type Request struct {
 // that the connection carries no other.
 func (r *Request) bytes(last bool) []byte {
 	var b bytes.Buffer
-	target := r.URL.RequestURI()
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
+	field := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }
+	b.WriteString(r.Method + " " + r.Target + " HTTP/1.1\r\n")
+	field("Host", r.Host)
+	if !r.has("User-Agent") {
+		field("User-Agent", r.UserAgent)
 	}
-	b.WriteString(r.Method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
-	given := map[string]bool{}
-	for _, h := range r.Headers {
-		given[canonical(h.Name)] = true
-	}
-	if !given["user-agent"] && r.UserAgent != "" {
-		b.WriteString("User-Agent: " + r.UserAgent + "\r\n")
-	}
-	if !given["accept"] {
-		b.WriteString("Accept: */*\r\n")
-	}
-	if u := r.URL.User; u != nil && !given["authorization"] {
-		password, _ := u.Password()
-		credentials := base64.StdEncoding.EncodeToString([]byte(u.Username() + ":" + password))
-		b.WriteString("Authorization: Basic " + credentials + "\r\n")
+	if !r.has("Accept") {
+		field("Accept", "*/*")
 	}
 	for _, h := range r.Headers {
-		b.WriteString(h.Name + ": " + h.Value + "\r\n")
+		field(h.Name, h.Value)
 	}
 	if len(r.Body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH" {
-		b.WriteString("Content-Length: " + strconv.Itoa(len(r.Body)) + "\r\n")
+		field("Content-Length", strconv.Itoa(len(r.Body)))
 	}
 	if last {
-		b.WriteString("Connection: close\r\n")
+		field("Connection", "close")
 	}
 	b.WriteString("\r\n")
 	b.Write(r.Body)
 	return b.Bytes()
 }
 
-func canonical(name string) string { return string(bytes.ToLower([]byte(name))) }
+func (r *Request) has(name string) bool {
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // Statuses is a set of HTTP status codes.
 type Statuses [10]uint64

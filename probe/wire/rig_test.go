@@ -3,8 +3,6 @@ package wire
 import (
 	"context"
 	"net"
-	"net/netip"
-	"net/url"
 	"strconv"
 	"sync"
 	"testing"
@@ -61,8 +59,9 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 	}
 	o.Clock = probe.NewClock()
 	o.Resolver = resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: o.Clock, Refresh: time.Minute})
-	if o.Request.URL == nil {
-		o.Request.URL = &url.URL{Scheme: "http", Host: address, Path: "/"}
+	o.Request.Host = address
+	if o.Request.Target == "" {
+		o.Request.Target = "/"
 	}
 	if o.Request.Method == "" {
 		o.Request.Method = "GET"
@@ -125,14 +124,4 @@ func checkPhases(t *testing.T, s *probe.Sample) {
 			t.Errorf("a part of %+v is negative: %v", s, d)
 		}
 	}
-}
-
-// addrOf returns the address that a dialer was asked for.
-func addrOf(t *testing.T, text string) netip.AddrPort {
-	t.Helper()
-	a, err := netip.ParseAddrPort(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+
+	"github.com/steadyprobe/steadyprobe/app"
+	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/report"
+)
+
+// runFlags are what the command line of run says.
+type runFlags struct {
+	urls        []string
+	rate        string
+	connections int
+	duration    time.Duration
+	warmUp      time.Duration
+	timeout     time.Duration
+	noReuse     bool
+	noWarm      bool
+	headers     []string
+	method      string
+	body        string
+	insecure    bool
+	caFile      string
+	connectTo   string
+	format      string
+	output      string
+}
+
+// addRun adds the one-shot command.
+func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
+	c := kp.Command("run", "Send constant-rate traffic to doors for a while and report what came of it. Exits 0 when it ran, whatever the doors answered.")
+	var f runFlags
+	c.Arg("url", "URL of a door; several are probed at the same time, each at the rate.").Required().StringsVar(&f.urls)
+	c.Flag("rate", "Requests per second.").Short('R').Default("100").StringVar(&f.rate)
+	c.Flag("connections", "Connections, at most one request at a time on each.").Short('c').Default("10").IntVar(&f.connections)
+	c.Flag("duration", "How long to measure.").Short('d').Default("30s").DurationVar(&f.duration)
+	c.Flag("warmup", "How long to send traffic before measuring.").Default("0s").DurationVar(&f.warmUp)
+	c.Flag("timeout", "Time of a request from its begin, the opening of its connection included, to the last byte of the answer.").Default("5s").DurationVar(&f.timeout)
+	c.Flag("no-reuse", "Open a new connection for each request.").BoolVar(&f.noReuse)
+	c.Flag("no-warm", "Do not open the connections before the first request.").BoolVar(&f.noWarm)
+	c.Flag("header", "Header field \"Name: value\". Repeatable.").Short('H').StringsVar(&f.headers)
+	c.Flag("method", "Request method.").Short('X').Default("GET").StringVar(&f.method)
+	c.Flag("body", "Request body, or @FILE for what a file holds.").StringVar(&f.body)
+	c.Flag("insecure", "Do not verify the door's certificate.").Short('k').BoolVar(&f.insecure)
+	c.Flag("ca-file", "PEM file with the authorities that the door's certificate is verified against.").StringVar(&f.caFile)
+	c.Flag("connect-to", "HOST:PORT to connect to instead of the URL's.").StringVar(&f.connectTo)
+	c.Flag("format", "Format of the report: text or json.").Default("text").EnumVar(&f.format, "text", "json")
+	c.Flag("output", "File to write the report to, instead of standard output.").Short('o').StringVar(&f.output)
+	return c.FullCommand(), func(ctx context.Context, logger *slog.Logger) error {
+		return f.run(ctx, logger, stdout, stderr)
+	}
+}
+
+func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr io.Writer) error {
+	targets, err := f.targets(stderr)
+	if err != nil {
+		return err
+	}
+	o := app.OnceOptions{
+		Targets:  targets,
+		Duration: f.duration,
+		WarmUp:   f.warmUp,
+		Logger:   logger,
+		Version:  version.Version,
+	}
+	var live *report.Live
+	if columns, ok := terminal(stderr); ok {
+		live = report.NewLive(stderr, columns)
+		o.Progress = live.Update
+	}
+	results, err := app.Once(ctx, o)
+	if live != nil {
+		// A terminal that is gone does not spoil the report.
+		_ = live.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return f.write(stdout, results)
+}
+
+// targets returns what the flags say, once for each URL.
+func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
+	rate, err := config.ParseRate(f.rate)
+	if err != nil {
+		return nil, fmt.Errorf("reading --rate: %w", err)
+	}
+	headers, err := f.header()
+	if err != nil {
+		return nil, err
+	}
+	var targets []config.Target
+	for _, url := range f.urls {
+		t, err := config.ForURL(url)
+		if err != nil {
+			return nil, fmt.Errorf("reading the URL: %w", err)
+		}
+		t.Rate, t.Connections, t.Timeout = rate, f.connections, f.timeout
+		t.Connection.Reuse = !f.noReuse
+		t.Connection.Warm = !f.noWarm && !f.noReuse
+		t.HTTP.Method, t.HTTP.Headers = f.method, headers
+		if file, ok := strings.CutPrefix(f.body, "@"); ok {
+			t.HTTP.BodyFile = file
+		} else {
+			t.HTTP.Body = config.NewSecret(f.body)
+		}
+		t.TLS.InsecureSkipVerify, t.TLS.CAFile = f.insecure, f.caFile
+		t.ConnectTo = f.connectTo
+		warnings, err := t.Validate()
+		if err != nil {
+			return nil, fmt.Errorf("probing %s: %w", t.URL, err)
+		}
+		for _, w := range warnings {
+			fmt.Fprintf(stderr, "steadyprobe: warning: %s\n", w)
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// header returns the header fields. Their values are not shown in errors.
+func (f *runFlags) header() (config.Headers, error) {
+	headers := config.Headers{}
+	for _, line := range f.headers {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, errors.New(`reading --header: it has no colon; write "Name: value"`)
+		}
+		h := headers[name]
+		h.Values = append(h.Values, config.NewSecret(strings.TrimSpace(value)))
+		headers[name] = h
+	}
+	return headers, nil
+}
+
+// write writes the report where the flags say.
+func (f *runFlags) write(stdout io.Writer, results []report.Result) error {
+	write := report.WriteText
+	if f.format == "json" {
+		write = report.WriteJSON
+	}
+	if f.output == "" {
+		return write(stdout, results)
+	}
+	file, err := os.Create(f.output)
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return errors.Join(write(file, results), file.Close())
+}
