@@ -229,7 +229,7 @@ func only(t *testing.T, name string, got []string, want string) {
 // TestRandomLedgers checks what must hold for every ledger and input.
 func TestRandomLedgers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	for range 50 {
 		in := randomInput(t, rng)
 		r := New(in)
 		var failures, codes uint64
