@@ -1,0 +1,132 @@
+package testbed
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// console is an open connection to the runtime socket of one HAProxy process.
+type console struct {
+	net.Conn
+	in     *bufio.Reader
+	prompt string // ends every answer
+}
+
+// The prompts of the interactive mode, of a worker and of the master. See the
+// HAProxy Management Guide, sections 9.3 and 9.4.
+const (
+	workerPrompt = "\n> "
+	masterPrompt = "master> "
+)
+
+// openConsole connects to the runtime socket at path, which prompts as told.
+func openConsole(path, prompt string) (*console, error) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the runtime socket of HAProxy: %w", err)
+	}
+	c := &console{Conn: conn, in: bufio.NewReader(conn), prompt: prompt}
+	if _, err := c.ask("prompt"); err != nil {
+		return nil, closing(conn, err)
+	}
+	return c, nil
+}
+
+// ask sends a command and returns the answer.
+func (c *console) ask(command string) (string, error) {
+	if err := c.SetDeadline(time.Now().Add(startLimit)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintln(c, command); err != nil {
+		return "", fmt.Errorf("sending %q: %w", command, err)
+	}
+	var answer strings.Builder
+	for !strings.HasSuffix(answer.String(), c.prompt) {
+		b, err := c.in.ReadByte()
+		if err != nil {
+			return "", fmt.Errorf("reading the answer to %q after %q: %w", command, answer.String(), err)
+		}
+		answer.WriteByte(b)
+	}
+	return strings.TrimSuffix(answer.String(), c.prompt), nil
+}
+
+// info returns the fields of "show info".
+func (c *console) info() (map[string]string, error) {
+	answer, err := c.ask("show info")
+	if err != nil {
+		return nil, err
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(answer) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			info[name] = strings.TrimSpace(value)
+		}
+	}
+	return info, nil
+}
+
+// counters returns the account of the process and its open connections, the
+// console itself included.
+func (c *console) counters() (k HAProxyCounters, connections uint64, err error) {
+	info, err := c.info()
+	if err != nil {
+		return k, 0, err
+	}
+	door, err := c.frontend()
+	if err != nil {
+		return k, 0, err
+	}
+	table, err := c.ask("show table handshakes")
+	if err != nil {
+		return k, 0, err
+	}
+	for _, number := range []struct {
+		name, text string
+		to         *uint64
+	}{
+		{"CurrConns", info["CurrConns"], &connections},
+		{"CumSslConns", info["CumSslConns"], &k.TLS},
+		{"req_tot", door["req_tot"], &k.Requests},
+		{"conn_tot", door["conn_tot"], &k.Connections},
+		{"gpc0", field(table, "gpc0="), &k.Full},
+		{"gpc1", field(table, "gpc1="), &k.Resumed},
+	} {
+		if *number.to, err = strconv.ParseUint(number.text, 10, 64); err != nil {
+			return k, 0, fmt.Errorf("reading %s: %w", number.name, err)
+		}
+	}
+	return k, connections, nil
+}
+
+// frontend returns the fields of "show stat" for the frontend "door".
+// "show info" would count the console's questions too.
+func (c *console) frontend() (map[string]string, error) {
+	answer, err := c.ask("show stat door 1 -1")
+	if err != nil {
+		return nil, err
+	}
+	names, values, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(answer, "# ")), "\n")
+	fields := map[string]string{}
+	value := strings.Split(values, ",")
+	for i, name := range strings.Split(names, ",") {
+		if i < len(value) {
+			fields[name] = value[i]
+		}
+	}
+	return fields, nil
+}
+
+// field returns the number after name in a table's text, "0" where the table
+// is empty.
+func field(text, name string) string {
+	_, rest, found := strings.Cut(text, name)
+	if !found {
+		return "0"
+	}
+	return strings.Fields(rest)[0]
+}

@@ -1,0 +1,337 @@
+package testbed
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/internal/testcert"
+)
+
+// HAProxyOptions says what kind of door a HAProxy is. The zero value serves
+// HTTP and HTTPS with TLS 1.2 and 1.3.
+type HAProxyOptions struct {
+	TLS              TLSVersions
+	NoResumption     bool             // every handshake is a full one
+	KeepaliveTimeout time.Duration    // how long an idle connection is kept; 0: a minute
+	AccessLog        bool             // needed for Log
+	CA               *testcert.CA     // signs its certificate; nil: one of its own
+	Certificate      testcert.Options // what is special about its certificate
+	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
+	Frontend         string           // further lines of the frontend, in HAProxy's language
+	Global           string           // further lines of the global section
+}
+
+// HAProxyServer is a running HAProxy in master-worker mode. Every path answers
+// with [Body], unless there are backends; "/status/404" answers with that
+// status, likewise for 403, 429, 500, 502 and 503.
+type HAProxyServer struct {
+	HTTP   string // "127.0.0.1:port"
+	HTTPS  string // "127.0.0.1:port", where its certificate names localhost, 127.0.0.1 and ::1
+	CA     *testcert.CA
+	CAFile string // the root of CA, as a ca_file
+
+	*server
+	draining []*console      // of workers that were replaced, and may still have connections
+	gone     HAProxyCounters // of workers that have ended
+}
+
+// HAProxy starts a HAProxy that ends with the test.
+func HAProxy(t testing.TB, o HAProxyOptions) *HAProxyServer {
+	t.Helper()
+	ca := o.CA
+	if ca == nil {
+		ca = testcert.NewCA(t, "steadyprobe test authority", testcert.Options{})
+	}
+	h := &HAProxyServer{
+		HTTP:   freeAddress(t),
+		HTTPS:  freeAddress(t),
+		CA:     ca,
+		CAFile: ca.WriteCA(t),
+		server: newServer(t, "haproxy"),
+	}
+	t.Cleanup(h.release)
+	h.write("body", Body())
+	h.write("haproxy.cfg", h.configuration(o))
+	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.path("master.sock")}
+	h.begin()
+	return h
+}
+
+// begin starts the program, whose counters are 0 then.
+func (h *HAProxyServer) begin() {
+	h.t.Helper()
+	h.gone = HAProxyCounters{}
+	h.start(func() bool {
+		_, err := h.worker()
+		return err == nil
+	})
+}
+
+const haproxyConfiguration = `global
+	maxconn 8000
+	nbthread 1
+	stats socket %[1]s/worker.sock mode 600 level admin
+	stats timeout 1h
+	log stdout format raw local0
+%[2]s
+defaults
+	mode http
+	timeout connect 5s
+	timeout client 60s
+	timeout server 60s
+	timeout http-keep-alive %[3]dms
+frontend door
+	bind %[4]s
+	bind %[5]s ssl crt %[6]s ssl-min-ver %[7]s ssl-max-ver %[8]s
+	tcp-request session track-sc0 int(1) table handshakes if { ssl_fc }
+	tcp-request session sc-inc-gpc0(0) if { ssl_fc } !{ ssl_fc_is_resumed }
+	tcp-request session sc-inc-gpc1(0) if { ssl_fc_is_resumed }
+%[9]s
+backend handshakes
+	stick-table type integer size 10 store gpc0,gpc1
+`
+
+// configuration returns the text of haproxy.cfg.
+func (h *HAProxyServer) configuration(o HAProxyOptions) string {
+	h.t.Helper()
+	timeout := o.KeepaliveTimeout
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	global := o.Global
+	if o.NoResumption {
+		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
+	}
+	certificate, key := testcert.Write(h.t, h.CA.Leaf(h.t, o.Certificate))
+	pair := h.write("door.pem", read(h.t, certificate)+read(h.t, key)) // HAProxy wants both in one file
+	versions := o.TLS.names()
+	return fmt.Sprintf(haproxyConfiguration, h.dir, global, timeout.Milliseconds(), h.HTTP, h.HTTPS,
+		pair, versions[0], versions[len(versions)-1], h.frontend(o))
+}
+
+// frontend returns what the door does with requests, and its backend.
+func (h *HAProxyServer) frontend(o HAProxyOptions) string {
+	var b strings.Builder
+	if o.AccessLog {
+		b.WriteString("\ttcp-request connection set-var(sess.connection) uuid\n" +
+			"\tlog global\n" +
+			"\tlog-format \"" + logMark + "%[var(sess.connection)] %[ssl_fc_is_resumed] %[ssl_fc_protocol] %ST\"\n")
+	}
+	b.WriteString(o.Frontend + "\n")
+	for _, code := range []int{403, 404, 429, 500, 502, 503} {
+		fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
+	}
+	if len(o.Backends) == 0 {
+		fmt.Fprintf(&b, "\thttp-request return status 200 content-type text/plain file %s\n", h.path("body"))
+		return b.String()
+	}
+	b.WriteString("\tdefault_backend servers\nbackend servers\n")
+	for i, address := range o.Backends {
+		fmt.Fprintf(&b, "\tserver s%d %s\n", i, address)
+	}
+	return b.String()
+}
+
+// HAProxyCounters is what the workers of a HAProxy counted since its process
+// was started. A reload keeps them, a restart begins anew.
+type HAProxyCounters struct {
+	Connections uint64 // connections accepted
+	Requests    uint64 // requests received
+	TLS         uint64 // TLS connections accepted
+	Full        uint64 // full TLS handshakes
+	Resumed     uint64 // resumed TLS handshakes
+}
+
+func (c *HAProxyCounters) add(o HAProxyCounters) {
+	c.Connections += o.Connections
+	c.Requests += o.Requests
+	c.TLS += o.TLS
+	c.Full += o.Full
+	c.Resumed += o.Resumed
+}
+
+// Counters returns what all workers have counted so far, those that a reload
+// replaced included.
+func (h *HAProxyServer) Counters() HAProxyCounters {
+	h.t.Helper()
+	h.settle()
+	sum := h.gone
+	for _, c := range h.draining {
+		part, _, err := c.counters()
+		if err != nil {
+			h.t.Fatalf("asking a replaced worker of HAProxy for its counters: %v", err)
+		}
+		sum.add(part)
+	}
+	c, err := h.console()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	part, _, err := c.counters()
+	if err = closing(c, err); err != nil {
+		h.t.Fatalf("asking HAProxy for its counters: %v", err)
+	}
+	sum.add(part)
+	return sum
+}
+
+// Info returns what the present worker says about itself ("show info"), such
+// as CumReq, CumConns and CumSslConns. The bed's own questions are connections
+// but not requests in it.
+func (h *HAProxyServer) Info() map[string]string {
+	h.t.Helper()
+	c, err := h.console()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	info, err := c.info()
+	if err = closing(c, err); err != nil {
+		h.t.Fatalf("asking HAProxy about itself: %v", err)
+	}
+	return info
+}
+
+// Command sends a command to the present worker and returns its answer, such
+// as "disable server servers/s0".
+func (h *HAProxyServer) Command(command string) string {
+	h.t.Helper()
+	c, err := h.console()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	answer, err := c.ask(command)
+	if err = closing(c, err); err != nil {
+		h.t.Fatalf("giving HAProxy the command %q: %v", command, err)
+	}
+	return answer
+}
+
+func (h *HAProxyServer) console() (*console, error) {
+	return openConsole(h.path("worker.sock"), workerPrompt)
+}
+
+var presentWorker = regexp.MustCompile(`(?s)# workers\n(\d+)\s+worker`)
+
+// worker returns the process id of the present worker.
+func (h *HAProxyServer) worker() (int, error) {
+	c, err := openConsole(h.path("master.sock"), masterPrompt)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := c.ask("show proc")
+	if err = closing(c, err); err != nil {
+		return 0, err
+	}
+	m := presentWorker.FindStringSubmatch(answer)
+	if m == nil {
+		return 0, fmt.Errorf("finding the worker of HAProxy in %q: none", answer)
+	}
+	return strconv.Atoi(m[1])
+}
+
+// Reload makes HAProxy read its configuration again, and returns when a new
+// worker serves and the one before takes no further connection. It is not to
+// be called while another method runs.
+func (h *HAProxyServer) Reload() {
+	h.t.Helper()
+	h.settle()
+	// A console that stays open keeps the old worker, and so its counters,
+	// until its last connection has ended.
+	old, err := h.console()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.draining = append(h.draining, old)
+	before, err := h.worker()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.process.signal(sigUsr2); err != nil {
+		h.t.Fatal(err)
+	}
+	WaitFor(h.t, "HAProxy to reload", startLimit, func() bool {
+		now, err := h.worker()
+		if err != nil || now == before {
+			return false
+		}
+		info, err := old.info()
+		return err == nil && info["Stopping"] == "1"
+	})
+}
+
+// settle takes the last counters of replaced workers that have no connection
+// left but the console's, and lets them end.
+func (h *HAProxyServer) settle() {
+	h.t.Helper()
+	var rest []*console
+	for _, c := range h.draining {
+		part, connections, err := c.counters()
+		switch {
+		case err != nil:
+			h.t.Errorf("asking a replaced worker of HAProxy for its counters: %v", err)
+		case connections > 1:
+			rest = append(rest, c)
+			continue
+		}
+		h.gone.add(part)
+		if err := c.Close(); err != nil {
+			h.t.Errorf("closing the console of a replaced worker: %v", err)
+		}
+	}
+	h.draining = rest
+}
+
+// release closes the consoles of replaced workers.
+func (h *HAProxyServer) release() {
+	for _, c := range h.draining {
+		_ = c.Close() // the worker may be gone
+	}
+	h.draining = nil
+}
+
+// Stall stops the present worker for d: connections are accepted by the
+// kernel, and nothing is answered. It returns when the worker goes on. May be
+// called from any goroutine.
+func (h *HAProxyServer) Stall(d time.Duration) {
+	h.t.Helper()
+	pid, err := h.worker()
+	if err == nil {
+		err = stall(pid, d)
+	}
+	if err != nil {
+		h.t.Errorf("stalling HAProxy: %v", err)
+	}
+}
+
+// Stop ends HAProxy at once: its connections are closed, and connecting to it
+// is refused from then on.
+func (h *HAProxyServer) Stop() { h.t.Helper(); h.release(); h.stop() }
+
+// Start starts HAProxy again, on the same ports.
+func (h *HAProxyServer) Start() { h.t.Helper(); h.begin() }
+
+// Restart is Stop and Start. Its counters begin anew, its log goes on.
+func (h *HAProxyServer) Restart() { h.t.Helper(); h.Stop(); h.Start() }
+
+var haproxyLine = regexp.MustCompile(`^(\S+) (\S+) (\S+) (-?\d+)$`)
+
+// Log returns what the access log says so far: every request that was
+// answered, over all reloads and restarts.
+func (h *HAProxyServer) Log() Log {
+	h.t.Helper()
+	if h.process.running() {
+		h.Info() // answered after what it has still to write
+	}
+	return readLog(h.t, h.output, func(line string) (e entry, ok bool) {
+		m := haproxyLine.FindStringSubmatch(line)
+		if m == nil {
+			return e, false
+		}
+		code, err := strconv.Atoi(m[4])
+		return entry{connection: m[1], tls: m[3], resumed: m[2] == "1", code: code}, err == nil
+	})
+}

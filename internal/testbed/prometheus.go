@@ -1,0 +1,177 @@
+package testbed
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+// PrometheusOptions says what a Prometheus does.
+type PrometheusOptions struct {
+	Global        string // further lines of the global section, such as "evaluation_interval: 1s"
+	ScrapeConfigs string // the items of scrape_configs
+	Rules         string // a rule file's text; empty: none
+	Alertmanager  string // address that alerts go to; empty: none
+}
+
+// ScrapeJob returns one item of scrape_configs: a job that scrapes /metrics of
+// an address once a second and keeps classic and native histograms.
+func ScrapeJob(job, address string) string {
+	return fmt.Sprintf(`
+- job_name: %s
+  scrape_interval: 1s
+  scrape_timeout: 1s
+  scrape_native_histograms: true
+  always_scrape_classic_histograms: true
+  static_configs: [{targets: [%q]}]
+`, job, address)
+}
+
+// PrometheusServer is a running Prometheus.
+type PrometheusServer struct {
+	Address string // "127.0.0.1:port"
+
+	*server
+	client *http.Client
+}
+
+// Prometheus starts a Prometheus that ends with the test, and returns when it
+// is ready. It is not the machine's own but the one of tools/prometheus.
+func Prometheus(t testing.TB, o PrometheusOptions) *PrometheusServer {
+	t.Helper()
+	p := &PrometheusServer{
+		Address: freeAddress(t),
+		server:  newServer(t, Tool(t, "prometheus", "prometheus")),
+		client:  &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: startLimit},
+	}
+	config := "global:\n" + indent(o.Global) + "scrape_configs:\n" + o.ScrapeConfigs
+	if strings.TrimSpace(o.Global) == "" {
+		config = "scrape_configs:\n" + o.ScrapeConfigs
+	}
+	if o.Rules != "" {
+		config += fmt.Sprintf("\nrule_files: [%q]\n", p.write("rules.yml", o.Rules))
+	}
+	if o.Alertmanager != "" {
+		config += fmt.Sprintf("\nalerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}\n", o.Alertmanager)
+	}
+	p.args = []string{
+		"--config.file=" + p.write("prometheus.yml", config),
+		"--storage.tsdb.path=" + p.path("data"),
+		"--web.listen-address=" + p.Address,
+	}
+	p.start(func() bool { return p.ready() })
+	return p
+}
+
+// indent puts every line of a mapping two places to the right.
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+func (p *PrometheusServer) ready() bool {
+	resp, err := p.client.Get("http://" + p.Address + "/-/ready")
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+}
+
+// Query evaluates an expression now and returns its instant vector, with what
+// Prometheus warned of or remarked on.
+func (p *PrometheusServer) Query(expr string) (model.Vector, []string) {
+	p.t.Helper()
+	var answer struct {
+		Data struct {
+			Result model.Vector `json:"result"`
+		} `json:"data"`
+		Error    string   `json:"error"`
+		Warnings []string `json:"warnings"`
+		Infos    []string `json:"infos"`
+	}
+	text := p.get("/api/v1/query?" + url.Values{"query": {expr}}.Encode())
+	if err := json.Unmarshal(text, &answer); err != nil {
+		p.t.Fatalf("reading the answer to %q: %v: %s", expr, err, text)
+	}
+	if answer.Error != "" {
+		p.t.Fatalf("evaluating %q: %s", expr, answer.Error)
+	}
+	return answer.Data.Result, append(answer.Warnings, answer.Infos...)
+}
+
+// WaitForQuery evaluates an expression until it returns something, and returns
+// that.
+func (p *PrometheusServer) WaitForQuery(expr string, limit time.Duration) model.Vector {
+	p.t.Helper()
+	var result model.Vector
+	WaitFor(p.t, fmt.Sprintf("a result of %q", expr), limit, func() bool {
+		result, _ = p.Query(expr)
+		return len(result) > 0
+	})
+	return result
+}
+
+// get returns the answer of a path of the API, whatever its status.
+func (p *PrometheusServer) get(path string) []byte {
+	p.t.Helper()
+	resp, err := p.client.Get("http://" + p.Address + path)
+	if err != nil {
+		p.t.Fatalf("requesting %q of Prometheus: %v", path, err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err = closing(resp.Body, err); err != nil {
+		p.t.Fatalf("reading the answer of %q: %v", path, err)
+	}
+	return text
+}
+
+// Promtool runs promtool and returns what it printed; the error tells that it
+// had a complaint, or how it could not be run.
+func Promtool(t testing.TB, stdin io.Reader, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(Tool(t, "prometheus", "promtool"), args...)
+	cmd.Stdin = stdin
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Tool returns the path of a program of tools/NAME, which scripts/tools builds.
+func Tool(t testing.TB, module, program string) string {
+	t.Helper()
+	where := exec.Command(filepath.Join(Root(t), "scripts", "tools"), "where", module)
+	var complaint bytes.Buffer
+	where.Stderr = &complaint
+	dir, err := where.Output()
+	if err != nil {
+		t.Fatalf("finding the tools of %q: %v: %s", module, err, complaint.String())
+	}
+	path := filepath.Join(strings.TrimSpace(string(dir)), program)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("finding the program %q: %v; `make setup` builds what the tests need", program, err)
+	}
+	return path
+}
+
+// Root returns the folder of the project's module.
+func Root(t testing.TB) string {
+	t.Helper()
+	file, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatalf("finding the folder of the project: %v", err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(file)))
+}

@@ -1,0 +1,46 @@
+package testbed
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPrometheusScrapesAndAnswers(t *testing.T) {
+	address := freeAddress(t)
+	p := Prometheus(t, PrometheusOptions{
+		Global:        "evaluation_interval: 1s",
+		ScrapeConfigs: ScrapeJob("door", address),
+		Rules:         "groups: [{name: g, rules: [{record: two, expr: vector(2)}]}]",
+	})
+	// Nothing listens there: the scrape fails, and says so.
+	got := p.WaitForQuery(`up{job="door"}`, 20*time.Second)
+	if len(got) != 1 || got[0].Value != 0 || string(got[0].Metric["instance"]) != address {
+		t.Errorf("up = %v, want 0 for %q", got, address)
+	}
+	if got := p.WaitForQuery("two", 20*time.Second); got[0].Value != 2 {
+		t.Errorf("recorded = %v, want 2", got)
+	}
+	WaitFor(t, "a remark on the rate of a gauge", 20*time.Second, func() bool {
+		_, warnings := p.Query("rate(up[1m])")
+		return len(warnings) == 1
+	})
+}
+
+func TestPromtoolComplains(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		good       bool
+	}{
+		{"a counter as it should be", "# HELP a_total Of a.\n# TYPE a_total counter\na_total 1\n", true},
+		{"a counter without total", "# HELP a Of a.\n# TYPE a counter\na 1\n", false},
+		{"no metric at all", "}{", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, err := Promtool(t, strings.NewReader(row.text), "check", "metrics")
+			if good := err == nil; good != row.good {
+				t.Errorf("promtool said %q (%v), want good = %v", out, err, row.good)
+			}
+		})
+	}
+}
