@@ -11,7 +11,7 @@ func (c *checker) together(t *Target) {
 		c.fail("objective.latency", "%s can never be missed by a success: no latency is above timeout + backlog (%s); write less", durationText(t.Objective.Latency), durationText(most))
 	}
 	if t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < t.TLS.MinVersion && c.good("tls.min_version", "tls.max_version") {
-		c.fail(c.first("tls.max_version", "tls.min_version"), "max_version %s is below min_version %s; write a higher max_version or a lower min_version", t.TLS.MaxVersion, t.TLS.MinVersion)
+		c.fail(c.first("tls.max_version", "tls.min_version"), "%s as max_version is below %s as min_version; write a higher max_version or a lower min_version", t.TLS.MaxVersion, t.TLS.MinVersion)
 	}
 	if (t.TLS.CertFile == "") != (t.TLS.KeyFile == "") && c.good("tls.cert_file", "tls.key_file") {
 		c.fail(c.first("tls.cert_file", "tls.key_file"), "a client certificate needs both; write cert_file and key_file")

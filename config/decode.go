@@ -55,6 +55,7 @@ func (d *decoder) fail(line int, path, format string, args ...any) {
 func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	n = follow(n)
 	d.marks.at[path] = place{line: line, block: d.block}
+	delete(d.marks.bad, path) // what was wrong in the defaults is replaced
 	if d.report.nodes++; d.report.nodes >= mostNodes {
 		if d.report.nodes == mostNodes {
 			d.fail(line, path, "aliases make the file too large; write fewer of them, or put common settings into defaults")
@@ -73,7 +74,7 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	case *Header:
 		d.header(n, line, path, v)
 	case textual:
-		if text, ok := d.text(n, line, path, "text"); ok {
+		if text, ok := d.text(n, line, path, "a single value"); ok {
 			if err := p.parseText(text); err != nil {
 				d.fail(line, path, "%s", err)
 			}
@@ -167,7 +168,7 @@ func (d *decoder) header(n *yaml.Node, line int, path string, v reflect.Value) {
 	case yaml.SequenceNode:
 		d.list(n, line, path, v.FieldByName("Values"))
 	default:
-		if text, ok := d.text(n, line, path, "text"); ok {
+		if text, ok := d.text(n, line, path, "a single value"); ok {
 			v.Set(reflect.ValueOf(Header{Values: []Secret{NewSecret(text)}}))
 		}
 	}
@@ -189,13 +190,13 @@ func (d *decoder) duration(n *yaml.Node, line int, path string, p *time.Duration
 func (d *decoder) scalar(n *yaml.Node, line int, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if text, ok := d.text(n, line, path, "text"); ok {
+		if text, ok := d.text(n, line, path, "a single value"); ok {
 			v.SetString(text)
 		}
 	case reflect.Bool:
 		text, ok := d.text(n, line, path, "true or false")
 		if ok && (n.ShortTag() != "!!bool" || n.Decode(v.Addr().Interface()) != nil) {
-			d.fail(line, path, "%s is neither; write true or false", quote(text))
+			d.fail(line, path, "%s is neither true nor false; write one of them", quote(text))
 		}
 	case reflect.Int, reflect.Uint64:
 		d.integer(n, line, path, v)

@@ -6,9 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -75,35 +73,24 @@ func (p *parser) tree(data []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil && !errors.Is(err, io.EOF) {
-		p.syntax(err)
+		p.syntax(data, err)
 		return nil
 	}
 	if len(first.Content) == 0 || isNull(first.Content[0]) {
-		p.report.problem(0, "", "is empty; write at least a target with name, url and rate below targets")
+		p.report.problem(1, "", "is empty; write at least a target with name, url and rate below targets")
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
 		p.report.problem(max(second.Line, 1), "", "a second YAML document begins; write one document per file, without ---")
 	case !errors.Is(err, io.EOF):
-		p.syntax(err)
+		p.syntax(data, err)
 		return nil
 	}
 	return first.Content[0]
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
-
-// syntax reports what the YAML library says of a text that it cannot read.
-func (p *parser) syntax(err error) {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	p.report.problem(line, "", "is not valid YAML: "+text+"; look at the indentation, quotes and brackets there and in the line before")
-}
 
 func (p *parser) document(root *yaml.Node, config *Config) {
 	doc := document{Limits: config.Limits, Metrics: config.Metrics}

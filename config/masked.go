@@ -33,9 +33,9 @@ func encode(v reflect.Value) *yaml.Node {
 	case time.Duration:
 		return plain("!!str", durationText(x))
 	case Rate:
-		return plain("!!float", x.String())
+		return plain("", x.String())
 	case TotalRate:
-		return plain("!!float", x.String())
+		return plain("", x.String())
 	case Size:
 		return plain("!!str", x.String())
 	case TLSVersion:
@@ -64,13 +64,13 @@ func encode(v reflect.Value) *yaml.Node {
 	case reflect.String:
 		return quoted(v.String())
 	case reflect.Bool:
-		return plain("!!bool", strconv.FormatBool(v.Bool()))
+		return plain("", strconv.FormatBool(v.Bool()))
 	case reflect.Int:
-		return plain("!!int", strconv.FormatInt(v.Int(), 10))
+		return plain("", strconv.FormatInt(v.Int(), 10))
 	case reflect.Uint64:
-		return plain("!!int", strconv.FormatUint(v.Uint(), 10))
+		return plain("", strconv.FormatUint(v.Uint(), 10))
 	case reflect.Float64:
-		return plain("!!float", strconv.FormatFloat(v.Float(), 'f', -1, 64))
+		return plain("", strconv.FormatFloat(v.Float(), 'f', -1, 64))
 	}
 	panic("config: no encoding for " + v.Type().String())
 }

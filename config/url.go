@@ -42,6 +42,9 @@ func checkURL(u *url.URL) error {
 		return errors.New("has an unknown scheme; write http:// or https://")
 	case u.Hostname() == "":
 		return errors.New("has no host; write http://HOST/ with the name or address of the door")
+	case u.RawPath != "" && u.EscapedPath() != u.RawPath:
+		// Escaping it once more would turn %2F into a slash.
+		return errors.New("has a path with characters that cannot be sent; percent-encode them (%20 for a space)")
 	case u.Fragment != "" || u.RawFragment != "":
 		return errors.New("has a fragment, which is never sent; remove the # and what follows it")
 	}
