@@ -1,0 +1,124 @@
+// Package web holds the HTTP side of the daemon: metrics, health, the masked
+// configuration and a page for people. It knows nothing of how targets are
+// run; what it shows it asks for when a request comes.
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// The paths, as relative links, so that they hold behind a proxy that adds a
+// prefix.
+const (
+	pathMetrics = "metrics"
+	pathHealthy = "-/healthy"
+	pathReady   = "-/ready"
+	pathConfig  = "config"
+)
+
+// DefaultMaxScrapes is how many scrapes are served at once where nothing is
+// set: a pair of Prometheus servers, a person, and one that hangs.
+const DefaultMaxScrapes = 4
+
+// Options is what the handler asks. The functions are called concurrently, at
+// every request.
+type Options struct {
+	Logger     *slog.Logger
+	Gatherer   prometheus.TransactionalGatherer
+	MaxScrapes int // at once, more get status 503; 0: DefaultMaxScrapes
+	Health     Health
+	Version    string
+	Config     func() ([]byte, error) // YAML, every secret masked
+	Targets    func() []Target        // in the order of the page's table
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Logger == nil:
+		return errors.New("there is no logger")
+	case o.Gatherer == nil:
+		return errors.New("there is no gatherer")
+	case o.MaxScrapes < 0:
+		return fmt.Errorf("%d scrapes at once are too few", o.MaxScrapes)
+	case o.Config == nil:
+		return errors.New("there is no configuration to show")
+	case o.Targets == nil:
+		return errors.New("there are no targets to show")
+	}
+	return o.Health.validate()
+}
+
+// New returns the handler of the main listen address. All paths answer GET and
+// HEAD only. It fails where an option is missing.
+func New(o Options) (http.Handler, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("setting up the web handler: %w", err)
+	}
+	page, err := newPage(&o)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /"+pathMetrics, metrics(&o))
+	mux.Handle("GET /"+pathConfig, config(&o))
+	mux.Handle("GET /{$}", page)
+	o.Health.register(mux)
+	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+page.styleSource), nil
+}
+
+// metrics serves scrapes. Whatever could be gathered is served, because one
+// broken family must not blind everybody to all others. How long a client may
+// take to read it is limited by the server, not here: promhttp's own timeout
+// would keep the whole answer in memory a second time.
+func metrics(o *Options) http.Handler {
+	most := o.MaxScrapes
+	if most == 0 {
+		most = DefaultMaxScrapes
+	}
+	return promhttp.HandlerForTransactional(o.Gatherer, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(o.Logger.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: most,
+		EnableOpenMetrics:   true,
+	})
+}
+
+// config serves the configuration as text, which browsers show, where YAML's
+// own media type would be downloaded.
+func config(o *Options) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, err := o.Config()
+		if err != nil {
+			o.Logger.Error("Showing the configuration failed", "err", err)
+			http.Error(w, "The configuration cannot be shown, see the log.", http.StatusInternalServerError)
+			return
+		}
+		writeText(w, http.StatusOK, text)
+	})
+}
+
+// guarded adds to every answer what keeps browsers from doing more with it
+// than showing it once.
+func guarded(h http.Handler, policy string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("Content-Security-Policy", policy)
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("X-Content-Type-Options", "nosniff")
+		h.ServeHTTP(w, r)
+	})
+}
+
+// writeText answers with plain text. A client that is gone is nobody's error.
+func writeText(w http.ResponseWriter, status int, text []byte) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}
