@@ -94,7 +94,7 @@ func tlsOutcome(err error) probe.Outcome {
 
 // writeOutcome classifies a failed write.
 func writeOutcome(err error) probe.Outcome {
-	if isReset(err) {
+	if isReset(err) || isEOF(err) {
 		return probe.WriteReset
 	}
 	return probe.WriteError

@@ -251,8 +251,11 @@ func (c *http1) whollySent() bool {
 		case <-late.C:
 		}
 	}
-	return !c.writing.Load() && !c.socket.pending()
+	return !c.unsent()
 }
+
+// unsent reports whether some of the request waits to be handed to the kernel.
+func (c *http1) unsent() bool { return c.writing.Load() || c.socket.pending() }
 
 // complete hands the request's sample over and goes on with the next one. The
 // sample is the sender's again as soon as Done has been called.
@@ -300,7 +303,7 @@ func (c *http1) timedOut(now probe.Instant) bool {
 	}
 	if c.state.Load() == busy && now >= c.deadline {
 		outcome := probe.ReadTimeout
-		if !c.response.started() && (c.writing.Load() || c.socket.pending()) {
+		if !c.response.started() && c.unsent() {
 			outcome = probe.WriteTimeout
 		}
 		return c.complete(outcome, probe.CloseTimeout, now)
@@ -329,16 +332,22 @@ func (c *http1) ended(err error, now probe.Instant) bool {
 }
 
 // lostOutcome classifies a request whose connection ended before its answer
-// was complete.
+// was complete. One that was not wholly written was lost in writing, whichever
+// side of the connection noticed it first.
 func (c *http1) lostOutcome(err error, now probe.Instant) probe.Outcome {
 	started := c.response.started()
-	written := c.writeErr.Load()
+	cause := err
+	if written := c.writeErr.Load(); written != nil {
+		cause = *written
+	}
+	// An alert tells more than the write that ran into it.
+	inWrite := !started && !isAlert(err) && (c.writeErr.Load() != nil || c.unsent())
 	crossed := c.reused && !started && now.Sub(c.sample.Sent) <= c.roundTrip && (isEOF(err) || isReset(err))
 	switch {
-	case written != nil && crossed:
+	case inWrite && crossed:
 		return probe.WriteStale
-	case written != nil && !started:
-		return writeOutcome(*written)
+	case inWrite:
+		return writeOutcome(cause)
 	case crossed:
 		return probe.ReadStale
 	}

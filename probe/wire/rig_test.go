@@ -58,7 +58,9 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 		t.Fatal(err)
 	}
 	o.Clock = probe.NewClock()
-	o.Resolver = resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: o.Clock, Refresh: time.Minute})
+	if o.Resolver == nil {
+		o.Resolver = resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: o.Clock, Refresh: time.Minute})
+	}
 	o.Request.Host = address
 	if o.Request.Target == "" {
 		o.Request.Target = "/"
