@@ -131,7 +131,7 @@ func Chunked(n, size int) Handler { return Reply(Answer{Body: fill(n), Chunked: 
 func HTTP10() Handler {
 	return func(c *Conn, r *Request) error {
 		r.Close = false
-		c.Answer(r, Answer{Proto: "HTTP/1.0", Body: []byte("ok\n")})
+		_ = c.Answer(r, Answer{Proto: "HTTP/1.0", Body: []byte("ok\n")})
 		return ErrEnd
 	}
 }
@@ -151,7 +151,7 @@ func CloseAnnounced() Handler { return Reply(Answer{Body: []byte("ok\n"), Close:
 // the peer.
 func CloseOnlyAnnounced() Handler {
 	return func(c *Conn, r *Request) error {
-		c.Answer(r, Answer{Body: []byte("ok\n"), Close: true})
+		_ = c.Answer(r, Answer{Body: []byte("ok\n"), Close: true})
 		return c.Wait()
 	}
 }

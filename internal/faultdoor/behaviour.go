@@ -12,11 +12,11 @@ func CloseAtOnce() Behaviour { return func(*Conn) {} }
 
 // ResetAtOnce accepts and resets. On a real socket the peer may see that before
 // it has noticed that it is connected.
-func ResetAtOnce() Behaviour { return func(c *Conn) { c.Reset() } }
+func ResetAtOnce() Behaviour { return func(c *Conn) { _ = c.Reset() } }
 
 // Silent reads everything and never says a word, not even of a handshake,
 // until the peer closes.
-func Silent() Behaviour { return func(c *Conn) { c.Wait() } }
+func Silent() Behaviour { return func(c *Conn) { _ = c.Wait() } }
 
 // NeverReads accepts and reads nothing, so that the peer's window closes,
 // until the door is closed. A request is stuck only when it is larger than the
@@ -24,7 +24,7 @@ func Silent() Behaviour { return func(c *Conn) { c.Wait() } }
 func NeverReads() Behaviour {
 	return func(c *Conn) {
 		if b, ok := c.raw.(interface{ SetReadBuffer(int) error }); ok {
-			b.SetReadBuffer(1)
+			_ = b.SetReadBuffer(1)
 		}
 		<-c.door.done
 	}
@@ -34,30 +34,30 @@ func NeverReads() Behaviour {
 // until the peer closes.
 func Babble(data string) Behaviour {
 	return func(c *Conn) {
-		io.WriteString(c, data)
-		c.Wait()
+		_, _ = io.WriteString(c, data)
+		_ = c.Wait()
 	}
 }
 
 // CloseAfter answers n requests with h, and closes without an announcement
 // after a pause in which it reads nothing.
 func CloseAfter(n int, pause time.Duration, h Handler) Behaviour {
-	return HTTPThen(n, h, func(c *Conn) { c.Sleep(pause) })
+	return HTTPThen(n, h, func(c *Conn) { _ = c.Sleep(pause) })
 }
 
 // ResetAfter answers n requests with h, and resets after a pause in which it
 // reads nothing.
 func ResetAfter(n int, pause time.Duration, h Handler) Behaviour {
 	return HTTPThen(n, h, func(c *Conn) {
-		c.Sleep(pause)
-		c.Reset()
+		_ = c.Sleep(pause)
+		_ = c.Reset()
 	})
 }
 
 // HalfClose answers n requests with h, then shuts its sending side down and
 // reads on until the peer closes.
 func HalfClose(n int, h Handler) Behaviour {
-	return HTTPThen(n, h, func(c *Conn) { c.Linger() })
+	return HTTPThen(n, h, func(c *Conn) { _ = c.Linger() })
 }
 
 // Unasked answers n requests with h and sends, after a pause, an answer that
@@ -67,8 +67,8 @@ func Unasked(n int, pause time.Duration, code int, h Handler) Behaviour {
 	answer := fmt.Sprintf("HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", code, http.StatusText(code))
 	return HTTPThen(n, h, func(c *Conn) {
 		if c.Sleep(pause) == nil {
-			io.WriteString(c, answer)
-			c.Wait()
+			_, _ = io.WriteString(c, answer)
+			_ = c.Wait()
 		}
 	})
 }
@@ -78,11 +78,11 @@ func Unasked(n int, pause time.Duration, code int, h Handler) Behaviour {
 func IdleTimeout(d time.Duration, h Handler) Behaviour {
 	return func(c *Conn) {
 		for {
-			c.SetReadDeadline(time.Now().Add(d))
+			_ = c.SetReadDeadline(time.Now().Add(d))
 			if _, err := c.in.Peek(1); err != nil {
 				return
 			}
-			c.SetReadDeadline(time.Time{})
+			_ = c.SetReadDeadline(time.Time{})
 			r, err := c.ReadRequest(true)
 			if err != nil || h(c, r) != nil {
 				return

@@ -51,7 +51,7 @@ func (c *Conn) Sleep(d time.Duration) error {
 // Wait reads and forgets what the peer sends until it closes, or the door is
 // closed. It always returns ErrEnd.
 func (c *Conn) Wait() error {
-	io.Copy(io.Discard, c.in)
+	_, _ = io.Copy(io.Discard, c.in)
 	return ErrEnd
 }
 
@@ -67,9 +67,9 @@ func (c *Conn) Linger() error {
 // where there is any. It always returns ErrEnd.
 func (c *Conn) Reset() error {
 	if l, ok := c.raw.(interface{ SetLinger(int) error }); ok {
-		l.SetLinger(0)
+		_ = l.SetLinger(0)
 	}
-	c.raw.Close()
+	_ = c.raw.Close()
 	return ErrEnd
 }
 
@@ -77,10 +77,10 @@ func (c *Conn) Reset() error {
 // read. A connection that cannot is closed.
 func (c *Conn) CloseWrite() {
 	if h, ok := c.raw.(interface{ CloseWrite() error }); ok {
-		h.CloseWrite()
+		_ = h.CloseWrite()
 		return
 	}
-	c.raw.Close()
+	_ = c.raw.Close()
 }
 
 // StartTLS speaks TLS from here on. When the handshake fails the alert has

@@ -102,7 +102,7 @@ func (d *Door) Counts() Counts {
 
 // Dial connects to the door in memory, whatever the address, and serves the
 // other end. A closed door refuses.
-func (d *Door) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *Door) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -140,10 +140,10 @@ func (d *Door) Close() {
 		d.closed = true
 		close(d.done)
 		if d.listener != nil {
-			d.listener.Close()
+			_ = d.listener.Close()
 		}
 		for nc := range d.conns {
-			nc.Close()
+			_ = nc.Close()
 		}
 	}
 	d.mu.Unlock()
@@ -156,7 +156,7 @@ func (d *Door) CloseConnections() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for nc := range d.conns {
-		nc.Close()
+		_ = nc.Close()
 	}
 }
 
@@ -178,7 +178,7 @@ func (d *Door) add(nc net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		nc.Close()
+		_ = nc.Close()
 		return false
 	}
 	d.conns[nc] = struct{}{}
@@ -190,8 +190,8 @@ func (d *Door) run(nc net.Conn) {
 	defer d.running.Done()
 	c := newConn(d, nc, d.accepted.Add(1))
 	d.behaviour(c)
-	c.Close()
-	nc.Close()
+	_ = c.Close()
+	_ = nc.Close()
 	d.mu.Lock()
 	delete(d.conns, nc)
 	d.mu.Unlock()

@@ -62,7 +62,7 @@ func TruncatedChunked(sent int) Handler {
 // SlowBody sends a header, then size bytes of body in pieces with a pause
 // before each.
 func SlowBody(size, piece int, pause time.Duration) Handler {
-	return func(c *Conn, r *Request) error {
+	return func(c *Conn, _ *Request) error {
 		if _, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func Garbage() Handler { return Raw("\x00\x01garbage\xff", Hang()) }
 // body, announces that it closes, and lets the peer read that: for HTTPEarly.
 func Early(code int) Handler {
 	return func(c *Conn, r *Request) error {
-		c.Answer(r, Answer{Code: code, Close: true})
+		_ = c.Answer(r, Answer{Code: code, Close: true})
 		return c.Linger()
 	}
 }
@@ -130,7 +130,7 @@ func Early(code int) Handler {
 // as a system does for a door that closes with something unread: for HTTPEarly.
 func EarlyReset(code int) Handler {
 	return func(c *Conn, r *Request) error {
-		c.Answer(r, Answer{Code: code, Close: true})
+		_ = c.Answer(r, Answer{Code: code, Close: true})
 		return c.Reset()
 	}
 }

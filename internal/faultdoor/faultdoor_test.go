@@ -1,4 +1,4 @@
-package faultdoor_test
+package faultdoor
 
 import (
 	"bufio"
@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	. "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,7 +17,7 @@ func Full(tb testing.TB) string {
 	if err != nil {
 		tb.Fatalf("opening a full door: %v", os.NewSyscallError("socket", err))
 	}
-	tb.Cleanup(func() { syscall.Close(fd) })
+	tb.Cleanup(func() { _ = syscall.Close(fd) })
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		tb.Fatalf("opening a full door: %v", os.NewSyscallError("bind", err))
 	}
@@ -33,6 +33,6 @@ func Full(tb testing.TB) string {
 	if err != nil {
 		tb.Fatalf("filling a door: %v", err)
 	}
-	tb.Cleanup(func() { first.Close() })
+	tb.Cleanup(func() { _ = first.Close() })
 	return address
 }

@@ -1,11 +1,10 @@
-package faultdoor_test
+package faultdoor
 
 import (
+	"errors"
 	"net"
 	"testing"
 	"time"
-
-	. "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 )
 
 func TestFullDoorTimesOut(t *testing.T) {
@@ -14,7 +13,7 @@ func TestFullDoorTimesOut(t *testing.T) {
 		nc.Close()
 		t.Fatal("connected")
 	}
-	if ne, ok := err.(net.Error); !ok || !ne.Timeout() {
+	if ne, ok := errors.AsType[net.Error](err); !ok || !ne.Timeout() {
 		t.Errorf("got %v", err)
 	}
 }

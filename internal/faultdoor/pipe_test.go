@@ -1,4 +1,4 @@
-package faultdoor_test
+package faultdoor
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	. "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 )
 
 // closer is what a TCP connection and a Pipe have beyond net.Conn.

@@ -15,7 +15,7 @@ import (
 func TLS(config *tls.Config, then Behaviour) Behaviour {
 	return func(c *Conn) {
 		if c.StartTLS(config) != nil {
-			c.Linger()
+			_ = c.Linger()
 			return
 		}
 		then(c)
@@ -40,8 +40,8 @@ func TLSPlain() Behaviour { return TLSRaw("HTTP/1.1 400 Bad Request\r\nConnectio
 // TLSRaw answers the client's hello with those bytes and closes.
 func TLSRaw(answer string) Behaviour {
 	return afterHello(func(c *Conn) {
-		io.WriteString(c, answer)
-		c.Linger()
+		_, _ = io.WriteString(c, answer)
+		_ = c.Linger()
 	})
 }
 
@@ -56,7 +56,7 @@ func TLSReset() Behaviour { return afterHello(ResetAtOnce()) }
 // 1.3 the peer has done all of its part.
 func TLSUntilFlight(config *tls.Config, then Behaviour) Behaviour {
 	return func(c *Conn) {
-		c.startTLS(&flightConn{Conn: c.raw, in: c.in}, config)
+		_ = c.startTLS(&flightConn{Conn: c.raw, in: c.in}, config)
 		then(c)
 	}
 }

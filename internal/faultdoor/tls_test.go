@@ -1,4 +1,4 @@
-package faultdoor_test
+package faultdoor
 
 import (
 	"crypto/tls"
@@ -8,7 +8,6 @@ import (
 	"net"
 	"testing"
 
-	. "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 	"github.com/steadyprobe/steadyprobe/internal/testcert"
 )
 

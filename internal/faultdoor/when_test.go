@@ -1,4 +1,4 @@
-package faultdoor_test
+package faultdoor
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	. "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 )
 
 // ends sends one request on a connection of its own at each of those times
