@@ -85,11 +85,6 @@ func drain(ctx context.Context, targets []*target) {
 	closing.Wait()
 }
 
-// awake reports whether the pacer woke up within the time.
-func (e *engine) awake(within time.Duration) bool {
-	return e.clock.Now().Sub(e.pacer.Woke()) < within
-}
-
 // selfLatency keeps what the canary measures. It may be used concurrently.
 type selfLatency struct {
 	mu        sync.Mutex

@@ -45,7 +45,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	app.Terminate(func(code int) { ended = code })
 
 	commands := map[string]command{}
-	for _, add := range []func(*kingpin.Application, io.Writer, io.Writer) (string, command){addCheck, addRun} {
+	for _, add := range []func(*kingpin.Application, io.Writer, io.Writer) (string, command){addServe, addCheck, addRun} {
 		name, c := add(app, stdout, stderr)
 		commands[name] = c
 	}

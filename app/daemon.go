@@ -1,0 +1,226 @@
+// Package app builds the process from a configuration: the daemon that probes
+// all day, and the run with an end.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/probe/record"
+	"github.com/steadyprobe/steadyprobe/probe/schedule"
+	"github.com/steadyprobe/steadyprobe/web"
+)
+
+// Options say what [Run] runs.
+type Options struct {
+	ConfigFile    string
+	Web           *toolkit.FlagConfig // where and how the endpoints are served
+	HealthAddress string              // serves the two health paths plainly; empty: not at all
+	Logger        *slog.Logger
+	Version       string // of the program
+	// Listening is told the addresses once the endpoints are served; nil: nobody.
+	Listening func(main []net.Addr, health net.Addr)
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.ConfigFile == "":
+		return errors.New("there is no configuration file: name one with --config.file")
+	case o.Logger == nil:
+		return errors.New("there is no logger")
+	case o.Web == nil:
+		return errors.New("there are no web flags")
+	}
+	return nil
+}
+
+// shutdownLimit bounds how long answers to scrapers may take after the end.
+const shutdownLimit = 5 * time.Second
+
+// daemon is a running process.
+type daemon struct {
+	options  Options
+	config   *config.Config
+	engine   *engine
+	exporter *exporter.Exporter
+	probed   []*probed
+	loaded   time.Time
+	ready    atomic.Bool
+	server   *http.Server
+	health   *http.Server
+}
+
+// probed is one target of the daemon.
+type probed struct {
+	*target
+	recorder *record.Recorder
+}
+
+// Run loads the configuration and probes its targets until ctx is done, then
+// stops in order: the schedules end, requests in flight get their time, the
+// rest completes as schedule/shutdown, and the endpoints answer to the end. It
+// returns an error when it cannot start or when an endpoint fails.
+func Run(ctx context.Context, o Options) error {
+	if err := o.validate(); err != nil {
+		return fmt.Errorf("starting: %w", err)
+	}
+	loaded, warnings, err := config.Load(o.ConfigFile)
+	for _, w := range warnings {
+		o.Logger.Warn("Configuration is probably not what you mean", "warning", w.String())
+	}
+	if err != nil {
+		return fmt.Errorf("loading the configuration: %w", err)
+	}
+	d := &daemon{options: o, config: loaded, loaded: time.Now()}
+	// Everything that can fail comes before the first request to a door.
+	listeners, err := d.listen()
+	if err != nil {
+		return err
+	}
+	defer listeners.close()
+	if err := d.build(); err != nil {
+		return err
+	}
+	defer d.engine.close()
+	failed := d.serve(listeners)
+	d.start(ctx)
+	select {
+	case <-ctx.Done():
+		o.Logger.Info("Stopping")
+		err = nil
+	case err = <-failed:
+	}
+	d.stop()
+	return err
+}
+
+// build makes all parts and starts the pacer, without targets.
+func (d *daemon) build() error {
+	m := &d.config.Metrics
+	bounds, err := record.NewBounds(record.Additional{
+		Latency:     m.Buckets.Latency,
+		ServiceTime: m.Buckets.ServiceTime,
+		Handshake:   m.Buckets.Handshake,
+		Phase:       m.Buckets.Phase,
+		Lateness:    m.Buckets.Lateness,
+	})
+	if err != nil {
+		return fmt.Errorf("setting up histograms: %w", err)
+	}
+	histograms := exporter.DefaultHistograms()
+	histograms.Classic, histograms.Native = m.Classic, m.Native
+	histograms.Schema, histograms.MaxBuckets = m.NativeSchema, m.NativeMaxBuckets
+	histograms.Bounds = bounds
+	if d.engine, err = newEngine(d.options.Logger, bounds); err != nil {
+		return err
+	}
+	if err := d.buildTargets(histograms); err != nil {
+		d.engine.close()
+		return err
+	}
+	return nil
+}
+
+func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
+	d.exporter, err = exporter.New(exporter.Options{
+		Start:       d.loaded,
+		Histograms:  histograms,
+		SelfLatency: d.engine.self.snapshot,
+		Saturation:  d.saturation,
+		Reload:      func() exporter.Reload { return exporter.Reload{Successful: true, Success: d.loaded} },
+	})
+	if err != nil {
+		return err
+	}
+	exported := make([]exporter.Target, len(d.config.Targets))
+	for i, c := range d.config.Targets {
+		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds})}
+		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder); err != nil {
+			return err
+		}
+		exported[i] = p.exported(p.recorder)
+		d.probed = append(d.probed, p)
+	}
+	return d.exporter.SetTargets(exported)
+}
+
+// start starts every target. One that warms up to a dead door delays no other.
+func (d *daemon) start(ctx context.Context) {
+	origin := d.engine.clock.Now().Add(schedule.Lead)
+	var starting sync.WaitGroup
+	for i, p := range d.probed {
+		starting.Go(func() {
+			p.prober.WarmUp(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			from := max(origin, d.engine.clock.Now().Add(schedule.Lead))
+			d.engine.pacer.Add(schedule.Schedule{Origin: from.Add(schedule.Spread(uint64(i), p.rate)), Rate: p.rate}, p.prober)
+		})
+	}
+	starting.Wait()
+	d.ready.Store(true)
+	d.options.Logger.Info("Probing", "targets", len(d.probed))
+}
+
+// stop ends the targets and then the endpoints.
+func (d *daemon) stop() {
+	d.ready.Store(false)
+	targets := make([]*target, len(d.probed))
+	var longest time.Duration
+	for i, p := range d.probed {
+		targets[i] = p.target
+		longest = max(longest, p.config.Timeout)
+	}
+	d.engine.remove(targets)
+	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
+	drain(ctx, targets)
+	cancel()
+	ctx, cancel = context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
+	for _, s := range []*http.Server{d.server, d.health} {
+		if s == nil {
+			continue
+		}
+		if err := s.Shutdown(ctx); err != nil {
+			d.options.Logger.Warn("Some requests to the endpoint were cut off", "err", err)
+		}
+	}
+}
+
+func (d *daemon) saturation() []exporter.Saturation {
+	var all []exporter.Saturation
+	for _, r := range d.engine.trust.watch.Snapshot() {
+		all = append(all, exporter.Saturation{Resource: r.Name, Saturated: r.Saturated, Seconds: r.Seconds})
+	}
+	return all
+}
+
+// page returns the rows of the landing page.
+func (d *daemon) page() []web.Target {
+	var s record.Snapshot
+	rows := make([]web.Target, len(d.probed))
+	for i, p := range d.probed {
+		rows[i] = web.Target{
+			Name:        p.config.Name,
+			URL:         p.config.URL.Public(),
+			Rate:        p.config.Rate.Float(),
+			Connections: p.config.Connections,
+			Ledger:      p.prober.Ledger(),
+		}
+		p.recorder.Snapshot(&s)
+		rows[i].Windows = s.Windows
+	}
+	return rows
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/steadyprobe/steadyprobe/app"
+)
+
+// addServe adds the daemon, which is also what runs without a command.
+func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
+	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default()
+	file := c.Flag("config.file", "Configuration file.").Default("steadyprobe.yml").String()
+	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected. Empty: none.").Default("").String()
+	flags := kingpinflag.AddFlags(c, ":10115")
+	return c.FullCommand(), func(ctx context.Context, logger *slog.Logger) error {
+		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
+		return app.Run(ctx, app.Options{
+			ConfigFile:    *file,
+			Web:           flags,
+			HealthAddress: *health,
+			Logger:        logger,
+			Version:       version.Version,
+		})
+	}
+}
