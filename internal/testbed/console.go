@@ -81,10 +81,6 @@ func (c *console) counters() (k HAProxyCounters, connections uint64, err error) 
 	if err != nil {
 		return k, 0, err
 	}
-	table, err := c.ask("show table handshakes")
-	if err != nil {
-		return k, 0, err
-	}
 	for _, number := range []struct {
 		name, text string
 		to         *uint64
@@ -93,8 +89,8 @@ func (c *console) counters() (k HAProxyCounters, connections uint64, err error) 
 		{"CumSslConns", info["CumSslConns"], &k.TLS},
 		{"req_tot", door["req_tot"], &k.Requests},
 		{"conn_tot", door["conn_tot"], &k.Connections},
-		{"gpc0", field(table, "gpc0="), &k.Full},
-		{"gpc1", field(table, "gpc1="), &k.Resumed},
+		{"ssl_sess", door["ssl_sess"], &k.Full},
+		{"ssl_reused_sess", door["ssl_reused_sess"], &k.Resumed},
 	} {
 		if *number.to, err = strconv.ParseUint(number.text, 10, 64); err != nil {
 			return k, 0, fmt.Errorf("reading %s: %w", number.name, err)
@@ -119,14 +115,4 @@ func (c *console) frontend() (map[string]string, error) {
 		}
 	}
 	return fields, nil
-}
-
-// field returns the number after name in a table's text, "0" where the table
-// is empty.
-func field(text, name string) string {
-	_, rest, found := strings.Cut(text, name)
-	if !found {
-		return "0"
-	}
-	return strings.Fields(rest)[0]
 }

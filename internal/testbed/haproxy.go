@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,71 +68,6 @@ func (h *HAProxyServer) begin() {
 		_, err := h.worker()
 		return err == nil
 	})
-}
-
-const haproxyConfiguration = `global
-	maxconn 8000
-	nbthread 1
-	stats socket %[1]s/worker.sock mode 600 level admin
-	stats timeout 1h
-	log stdout format raw local0
-%[2]s
-defaults
-	mode http
-	timeout connect 5s
-	timeout client 60s
-	timeout server 60s
-	timeout http-keep-alive %[3]dms
-frontend door
-	bind %[4]s
-	bind %[5]s ssl crt %[6]s ssl-min-ver %[7]s ssl-max-ver %[8]s
-	tcp-request session track-sc0 int(1) table handshakes if { ssl_fc }
-	tcp-request session sc-inc-gpc0(0) if { ssl_fc } !{ ssl_fc_is_resumed }
-	tcp-request session sc-inc-gpc1(0) if { ssl_fc_is_resumed }
-%[9]s
-backend handshakes
-	stick-table type integer size 10 store gpc0,gpc1
-`
-
-// configuration returns the text of haproxy.cfg.
-func (h *HAProxyServer) configuration(o HAProxyOptions) string {
-	h.t.Helper()
-	timeout := o.KeepaliveTimeout
-	if timeout == 0 {
-		timeout = time.Minute
-	}
-	global := o.Global
-	if o.NoResumption {
-		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
-	}
-	certificate, key := testcert.Write(h.t, h.CA.Leaf(h.t, o.Certificate))
-	pair := h.write("door.pem", read(h.t, certificate)+read(h.t, key)) // HAProxy wants both in one file
-	versions := o.TLS.names()
-	return fmt.Sprintf(haproxyConfiguration, h.dir, global, timeout.Milliseconds(), h.HTTP, h.HTTPS,
-		pair, versions[0], versions[len(versions)-1], h.frontend(o))
-}
-
-// frontend returns what the door does with requests, and its backend.
-func (h *HAProxyServer) frontend(o HAProxyOptions) string {
-	var b strings.Builder
-	if o.AccessLog {
-		b.WriteString("\ttcp-request connection set-var(sess.connection) uuid\n" +
-			"\tlog global\n" +
-			"\tlog-format \"" + logMark + "%[var(sess.connection)] %[ssl_fc_is_resumed] %[ssl_fc_protocol] %ST\"\n")
-	}
-	b.WriteString(o.Frontend + "\n")
-	for _, code := range []int{403, 404, 429, 500, 502, 503} {
-		fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
-	}
-	if len(o.Backends) == 0 {
-		fmt.Fprintf(&b, "\thttp-request return status 200 content-type text/plain file %s\n", h.path("body"))
-		return b.String()
-	}
-	b.WriteString("\tdefault_backend servers\nbackend servers\n")
-	for i, address := range o.Backends {
-		fmt.Fprintf(&b, "\tserver s%d %s\n", i, address)
-	}
-	return b.String()
 }
 
 // HAProxyCounters is what the workers of a HAProxy counted since its process

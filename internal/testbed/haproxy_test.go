@@ -94,9 +94,8 @@ func TestHAProxyStopAndStart(t *testing.T) {
 	c := newClient(t, h.CA)
 	get(t, c, "http://"+h.HTTP+"/")
 	h.Stop()
-	if resp, err := c.Get("http://" + h.HTTP + "/"); err == nil {
-		t.Errorf("a stopped HAProxy answered %s", resp.Status)
-		_ = resp.Body.Close()
+	if code, _, err := fetch(c, "http://" + h.HTTP + "/"); err == nil {
+		t.Errorf("a stopped HAProxy answered %d", code)
 	}
 	h.Restart()
 	get(t, c, "http://"+h.HTTP+"/")

@@ -1,8 +1,6 @@
 package testbed
 
 import (
-	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -77,6 +75,3 @@ func read(t testing.TB, path string) string {
 	}
 	return string(text)
 }
-
-// closing closes c after something that ended with err.
-func closing(c io.Closer, err error) error { return errors.Join(err, c.Close()) }

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -58,10 +57,7 @@ func NGINX(t testing.TB, o NGINXOptions) *NGINXServer {
 		CAFile: ca.WriteCA(t),
 		server: newServer(t, "nginx"),
 		status: freeAddress(t),
-		client: &http.Client{
-			Transport: &http.Transport{DisableKeepAlives: true},
-			Timeout:   startLimit,
-		},
+		client: questions(),
 	}
 	n.write("nginx.conf", n.configuration(o))
 	n.args = []string{"-p", n.dir, "-c", n.path("nginx.conf"), "-e", n.path("error.log")}
@@ -180,16 +176,12 @@ func (n *NGINXServer) Counters() NGINXCounters {
 // counters asks over a connection of its own, which nginx counts in all three
 // before it answers.
 func (n *NGINXServer) counters() (c NGINXCounters, err error) {
-	resp, err := n.client.Get("http://" + n.status + "/")
+	_, text, err := fetch(n.client, "http://"+n.status+"/")
 	if err != nil {
 		return c, err
 	}
 	n.asked++
-	text, err := io.ReadAll(resp.Body)
-	if err = closing(resp.Body, err); err != nil {
-		return c, err
-	}
-	_, numbers, _ := strings.Cut(string(text), "requests\n")
+	_, numbers, _ := strings.Cut(text, "requests\n")
 	if _, err := fmt.Sscan(numbers, &c.Accepts, &c.Handled, &c.Requests); err != nil {
 		return c, fmt.Errorf("reading %q: %w", text, err)
 	}

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"crypto/tls"
-	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -26,15 +25,11 @@ func newClient(t *testing.T, a *testcert.CA) *http.Client {
 // get sends a request and returns the status and the body of the answer.
 func get(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
-	resp, err := c.Get(url)
+	code, body, err := fetch(c, url)
 	if err != nil {
 		t.Fatalf("requesting %q: %v", url, err)
 	}
-	body, err := io.ReadAll(resp.Body)
-	if err = closing(resp.Body, err); err != nil {
-		t.Fatalf("reading the answer of %q: %v", url, err)
-	}
-	return resp.StatusCode, string(body)
+	return code, body
 }
 
 func TestNGINXCountsWhatItServes(t *testing.T) {
@@ -145,9 +140,8 @@ func TestNGINXStopAndStart(t *testing.T) {
 	c := newClient(t, n.CA)
 	get(t, c, "http://"+n.HTTP+"/")
 	n.Stop()
-	if resp, err := c.Get("http://" + n.HTTP + "/"); err == nil {
-		t.Errorf("a stopped nginx answered %s", resp.Status)
-		_ = resp.Body.Close()
+	if code, _, err := fetch(c, "http://" + n.HTTP + "/"); err == nil {
+		t.Errorf("a stopped nginx answered %d", code)
 	}
 	n.Start()
 	get(t, c, "http://"+n.HTTP+"/")

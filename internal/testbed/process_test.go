@@ -66,14 +66,16 @@ func TestServersEndWithTheTestProcess(t *testing.T) {
 
 func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	// It ignores SIGTERM; the sleep is a child of its own.
+	output := filepath.Join(t.TempDir(), "output")
 	p, err := startProcess(command{
 		program: program(t, "sh"),
 		args:    []string{"-c", "trap '' TERM; echo ready; sleep 60; sleep 60"},
-		output:  filepath.Join(t.TempDir(), "output"),
+		output:  output,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	WaitFor(t, "the program to ignore SIGTERM", startLimit, func() bool { return tail(output, 100) == "ready\n" })
 	err = p.stopWithin(sigTerm, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "was killed") || p.running() {
 		t.Errorf("stop = %v, want an error that says that it was killed", err)

@@ -53,7 +53,7 @@ func Prometheus(t testing.TB, o PrometheusOptions) *PrometheusServer {
 	p := &PrometheusServer{
 		Address: freeAddress(t),
 		server:  newServer(t, Tool(t, "prometheus", "prometheus")),
-		client:  &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: startLimit},
+		client:  questions(),
 	}
 	config := "global:\n" + indent(o.Global) + "scrape_configs:\n" + o.ScrapeConfigs
 	if strings.TrimSpace(o.Global) == "" {
@@ -84,11 +84,8 @@ func indent(text string) string {
 }
 
 func (p *PrometheusServer) ready() bool {
-	resp, err := p.client.Get("http://" + p.Address + "/-/ready")
-	if err != nil {
-		return false
-	}
-	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+	code, _, err := fetch(p.client, "http://"+p.Address+"/-/ready")
+	return err == nil && code == http.StatusOK
 }
 
 // Query evaluates an expression now and returns its instant vector, with what
@@ -103,8 +100,11 @@ func (p *PrometheusServer) Query(expr string) (model.Vector, []string) {
 		Warnings []string `json:"warnings"`
 		Infos    []string `json:"infos"`
 	}
-	text := p.get("/api/v1/query?" + url.Values{"query": {expr}}.Encode())
-	if err := json.Unmarshal(text, &answer); err != nil {
+	_, text, err := fetch(p.client, "http://"+p.Address+"/api/v1/query?"+url.Values{"query": {expr}}.Encode())
+	if err != nil {
+		p.t.Fatalf("evaluating %q: %v", expr, err)
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		p.t.Fatalf("reading the answer to %q: %v: %s", expr, err, text)
 	}
 	if answer.Error != "" {
@@ -123,20 +123,6 @@ func (p *PrometheusServer) WaitForQuery(expr string, limit time.Duration) model.
 		return len(result) > 0
 	})
 	return result
-}
-
-// get returns the answer of a path of the API, whatever its status.
-func (p *PrometheusServer) get(path string) []byte {
-	p.t.Helper()
-	resp, err := p.client.Get("http://" + p.Address + path)
-	if err != nil {
-		p.t.Fatalf("requesting %q of Prometheus: %v", path, err)
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err = closing(resp.Body, err); err != nil {
-		p.t.Fatalf("reading the answer of %q: %v", path, err)
-	}
-	return text
 }
 
 // Promtool runs promtool and returns what it printed; the error tells that it

@@ -1,0 +1,36 @@
+# The tests need nginx and HAProxy: `make setup` says what is missing and
+# installs it (Debian, Ubuntu). It is part of `make test`.
+
+.PHONY: help setup build test lint fuzz bench e2e demo run clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' Makefile
+
+setup: ## install the servers that the tests need, build the tools
+	@scripts/setup
+
+build: ## build bin/steadyprobe
+	go build -o bin/steadyprobe ./cmd/steadyprobe
+
+test: setup ## all tests
+	@scripts/test
+
+e2e: setup ## only the tests with real servers
+	@scripts/test e2e
+
+lint: ## format and lint
+	@scripts/lint
+
+fuzz: ## fuzz every target for 30 s
+	@scripts/fuzz
+
+bench: ## the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+run: ## a door and the daemon that probes it
+	@scripts/run
+
+demo: run ## the same
+
+clean: ## remove what was built
+	rm -rf bin
