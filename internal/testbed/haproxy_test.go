@@ -94,7 +94,7 @@ func TestHAProxyStopAndStart(t *testing.T) {
 	c := newClient(t, h.CA)
 	get(t, c, "http://"+h.HTTP+"/")
 	h.Stop()
-	if code, _, err := fetch(c, "http://" + h.HTTP + "/"); err == nil {
+	if code, _, err := fetch(c, "http://"+h.HTTP+"/"); err == nil {
 		t.Errorf("a stopped HAProxy answered %d", code)
 	}
 	h.Restart()

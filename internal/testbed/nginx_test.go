@@ -140,7 +140,7 @@ func TestNGINXStopAndStart(t *testing.T) {
 	c := newClient(t, n.CA)
 	get(t, c, "http://"+n.HTTP+"/")
 	n.Stop()
-	if code, _, err := fetch(c, "http://" + n.HTTP + "/"); err == nil {
+	if code, _, err := fetch(c, "http://"+n.HTTP+"/"); err == nil {
 		t.Errorf("a stopped nginx answered %d", code)
 	}
 	n.Start()
