@@ -83,30 +83,6 @@ func (l *Link) Opened(conn Conn, slots int, s *Sample) {
 	}
 }
 
-// takeOver puts a replacement in the place of the connection that it was
-// opened for, and returns that one, and why it must be retired. It is called
-// with p.mu held.
-func (l *Link) takeOver(now Instant) (*Link, CloseReason) {
-	p, old := l.p, l.replaces
-	if old == nil {
-		return nil, NotClosed
-	}
-	l.replaces = nil
-	old.replacing = false
-	why := old.dueReason(now)
-	if _, there := p.links[old]; !there || old.retiring {
-		old = nil
-	} else {
-		p.retire(old)
-	}
-	if p.open < p.target.Connections {
-		p.count(l)
-	} else {
-		p.retire(l)
-	}
-	return old, why
-}
-
 // Failed reports that the opening failed, for good. The sample belongs to the
 // tick that the opening was bound to, or to the opening alone.
 func (l *Link) Failed(s *Sample) {
@@ -253,49 +229,4 @@ func (p *Prober) placeFreed(now Instant) {
 func (p *Prober) count(l *Link) {
 	p.open++
 	l.counted = true
-}
-
-// idleList holds the links with a free slot, the one that has waited longest
-// first.
-type idleList struct{ first, last *Link }
-
-func (i *idleList) oldest() *Link { return i.first }
-
-func (i *idleList) add(l *Link) {
-	if l.listed {
-		return
-	}
-	l.listed = true
-	l.prev, l.next = i.last, nil
-	if i.last == nil {
-		i.first = l
-	} else {
-		i.last.next = l
-	}
-	i.last = l
-}
-
-func (i *idleList) drop(l *Link) {
-	if !l.listed {
-		return
-	}
-	if l.prev == nil {
-		i.first = l.next
-	} else {
-		l.prev.next = l.next
-	}
-	if l.next == nil {
-		i.last = l.prev
-	} else {
-		l.next.prev = l.prev
-	}
-	l.listed, l.prev, l.next = false, nil, nil
-}
-
-// take removes one slot of l, which goes to the end while it has more.
-func (i *idleList) take(l *Link) {
-	i.drop(l)
-	if l.busy+1 < l.slots {
-		i.add(l)
-	}
 }

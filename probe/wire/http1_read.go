@@ -1,0 +1,249 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+const (
+	// lingerLimit is how long a connection waits for the door to close it.
+	lingerLimit = time.Second
+
+	firstBuffer = 4 << 10
+	largeBuffer = 64 << 10
+)
+
+// read waits for bytes and reports whether the connection lives on.
+func (c *http1) read() bool {
+	n, err := c.conn.Read(c.buffer)
+	now := c.clock.Now()
+	if n > 0 && !c.received(c.buffer[:n], now) {
+		return false
+	}
+	if n == len(c.buffer) && n < largeBuffer {
+		c.buffer = make([]byte, largeBuffer)
+	}
+	switch {
+	case err == nil:
+		return true
+	case isTimeout(err):
+		return c.timedOut(now)
+	}
+	return c.ended(err, now)
+}
+
+// received takes bytes of the answer.
+func (c *http1) received(p []byte, now probe.Instant) bool {
+	if c.state.Load() != busy {
+		// An answer that nobody asked for, so that no later one can be trusted.
+		return c.endIdle(probe.ClosePeer)
+	}
+	if c.sample.FirstByte == 0 {
+		c.sample.FirstByte = now
+	}
+	n, done, outcome := c.response.feed(p)
+	switch {
+	case outcome != probe.Success:
+		return c.complete(outcome, probe.CloseError, now)
+	case !done:
+		return true
+	}
+	return c.answered(n < len(p), now)
+}
+
+// answered completes a request whose answer is complete. More says that the
+// door went on talking.
+func (c *http1) answered(more bool, now probe.Instant) bool {
+	c.sample.Code, c.sample.Protocol = c.response.code, c.response.proto
+	outcome := probe.Success
+	if !c.opener.options.Statuses.Has(c.response.code) {
+		outcome = probe.ResponseStatus
+	}
+	reason := probe.NotClosed
+	switch {
+	case !c.opener.options.Reuse:
+		reason = probe.ClosePerRequest
+	case c.response.closes:
+		reason = probe.CloseAnnounced
+	case more:
+		reason = probe.ClosePeer
+	case !c.whollySent():
+		reason = probe.CloseError
+	}
+	return c.complete(outcome, reason, now)
+}
+
+// whollySent reports whether the request was handed to the kernel to its last
+// byte. A door's answer can outrun the writer's return, so that the writer is
+// given a round trip to say so.
+func (c *http1) whollySent() bool {
+	if c.writing.Load() {
+		late := time.NewTimer(c.roundTrip)
+		defer late.Stop()
+		select {
+		case <-c.written:
+		case <-late.C:
+		}
+	}
+	return !c.unsent()
+}
+
+// unsent reports whether some of the request waits to be handed to the kernel.
+func (c *http1) unsent() bool { return c.writing.Load() || c.socket.pending() }
+
+// complete hands the request's sample over and goes on with the next one. The
+// sample is the sender's again as soon as Done has been called.
+func (c *http1) complete(o probe.Outcome, reason probe.CloseReason, now probe.Instant) bool {
+	s := &c.sample
+	s.Outcome, s.Close, s.End = o, reason, now
+	s.Bytes = c.socket.take()
+	c.resetResponse()
+	c.state.Store(idle)
+	next, more := c.link.Done(s)
+	switch {
+	case reason == probe.ClosePerRequest, reason == probe.CloseAnnounced:
+		c.linger()
+		c.close(reason)
+		return false
+	case reason != probe.NotClosed:
+		c.close(reason)
+		return false
+	case more:
+		c.Send(next)
+		return true
+	}
+	return !c.closeIfRetired()
+}
+
+// closeIfRetired closes an idle connection that was told to retire. One that
+// was given its last request in the meantime lives until that is completed.
+func (c *http1) closeIfRetired() bool {
+	reason := probe.CloseReason(c.retired.Load())
+	if reason == probe.NotClosed || c.state.Load() == busy || !c.link.Leave() {
+		return false
+	}
+	c.close(reason)
+	return true
+}
+
+// timedOut handles a read that hit its deadline: the request's, an old one of
+// an idle connection, or one that was set to wake the reader.
+func (c *http1) timedOut(now probe.Instant) bool {
+	if c.aborted.Load() {
+		if c.state.Load() == busy {
+			return c.complete(probe.ScheduleShutdown, probe.CloseShutdown, now)
+		}
+		return c.endIdle(probe.CloseShutdown)
+	}
+	if c.state.Load() == busy && now >= c.deadline {
+		outcome := probe.ReadTimeout
+		if !c.response.started() && c.unsent() {
+			outcome = probe.WriteTimeout
+		}
+		return c.complete(outcome, probe.CloseTimeout, now)
+	}
+	c.socket.SetReadDeadline(time.Time{})
+	if c.closeIfRetired() {
+		return false
+	}
+	if c.state.Load() == busy {
+		c.setDeadline(c.deadline)
+	}
+	return true
+}
+
+// ended handles the end of the connection.
+func (c *http1) ended(err error, now probe.Instant) bool {
+	if c.state.Load() != busy {
+		return c.endIdle(probe.ClosePeer)
+	}
+	if isEOF(err) {
+		if done, _ := c.response.eof(); done {
+			return c.answered(false, now)
+		}
+	}
+	return c.complete(c.lostOutcome(err, now), c.lostReason(err), now)
+}
+
+// lostOutcome classifies a request whose connection ended before its answer
+// was complete. One that was not wholly written was lost in writing, whichever
+// side of the connection noticed it first.
+func (c *http1) lostOutcome(err error, now probe.Instant) probe.Outcome {
+	started := c.response.started()
+	cause := err
+	if written := c.writeErr.Load(); written != nil {
+		cause = *written
+	}
+	// An alert tells more than the write that ran into it.
+	inWrite := !started && !isAlert(err) && (c.writeErr.Load() != nil || c.unsent())
+	crossed := c.reused && !started && now.Sub(c.sample.Sent) <= c.roundTrip && (isEOF(err) || isReset(err))
+	switch {
+	case inWrite && crossed:
+		return probe.WriteStale
+	case inWrite:
+		return writeOutcome(cause)
+	case crossed:
+		return probe.ReadStale
+	}
+	return readOutcome(err, started)
+}
+
+func (c *http1) lostReason(err error) probe.CloseReason {
+	if isEOF(err) || isReset(err) || isAlert(err) {
+		return probe.ClosePeer
+	}
+	return probe.CloseError
+}
+
+// endIdle ends an idle connection. When the Prober has just given it a tick,
+// that tick's request crossed the end: it is stale.
+func (c *http1) endIdle(reason probe.CloseReason) bool {
+	if c.link.Leave() {
+		c.close(reason)
+		return false
+	}
+	c.sent = make(chan struct{})
+	if c.state.CompareAndSwap(idle, dying) {
+		<-c.sent
+	}
+	outcome := probe.ReadStale
+	if reason == probe.CloseShutdown {
+		outcome = probe.ScheduleShutdown
+	}
+	return c.complete(outcome, reason, c.clock.Now())
+}
+
+// linger waits for the door to close first, so that the door, not the probe,
+// keeps the port in TIME_WAIT.
+func (c *http1) linger() {
+	if !c.link.Linger() {
+		return
+	}
+	c.setDeadline(c.clock.Now().Add(lingerLimit))
+	for {
+		if _, err := c.conn.Read(c.buffer); err != nil {
+			return
+		}
+	}
+}
+
+// close ends a connection that carries no request.
+func (c *http1) close(reason probe.CloseReason) {
+	c.shut()
+	c.link.Gone(reason, c.socket.take())
+}
+
+// shut closes the connection and waits for a goroutine that still writes. The
+// close alert of TLS is sent where the kernel takes it at once.
+func (c *http1) shut() {
+	if c.writing.Load() {
+		c.socket.Conn.Close()
+	} else {
+		c.conn.Close()
+	}
+	c.socket.Close()
+	if c.written != nil {
+		<-c.written
+	}
+}
