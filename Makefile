@@ -1,6 +1,10 @@
 # The tests need nginx and HAProxy: `make setup` says what is missing and
 # installs it (Debian, Ubuntu). It is part of `make test`.
 
+version  := github.com/prometheus/common/version
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+
 .PHONY: help setup build test lint fuzz bench e2e demo run clean
 
 help: ## list these targets
@@ -10,7 +14,8 @@ setup: ## install the servers that the tests need, build the tools
 	@scripts/setup
 
 build: ## build bin/steadyprobe
-	go build -o bin/steadyprobe ./cmd/steadyprobe
+	go build -trimpath -ldflags '-s -w -X $(version).Version=$(VERSION) -X $(version).Revision=$(REVISION)' \
+		-o bin/steadyprobe ./cmd/steadyprobe
 
 test: setup ## all tests
 	@scripts/test
