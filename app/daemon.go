@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +38,10 @@ func (o *Options) validate() error {
 		return errors.New("there is no configuration file: name one with --config.file")
 	case o.Logger == nil:
 		return errors.New("there is no logger")
-	case o.Web == nil:
+	case o.Web == nil || o.Web.WebListenAddresses == nil || o.Web.WebSystemdSocket == nil || o.Web.WebConfigFile == nil:
 		return errors.New("there are no web flags")
+	case len(*o.Web.WebListenAddresses) == 0 && !*o.Web.WebSystemdSocket:
+		return errors.New("there is no address to listen on: name one with --web.listen-address")
 	}
 	return nil
 }
@@ -57,8 +58,7 @@ type daemon struct {
 	probed   []*probed
 	loaded   time.Time
 	ready    atomic.Bool
-	server   *http.Server
-	health   *http.Server
+	starting sync.WaitGroup
 }
 
 // probed is one target of the daemon.
@@ -93,15 +93,23 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer d.engine.close()
-	failed := d.serve(listeners)
-	d.start(ctx)
+	endpoints, err := d.serve(listeners)
+	if err != nil {
+		return err
+	}
+	starting, abandon := context.WithCancel(ctx)
+	defer abandon()
+	d.start(starting)
 	select {
 	case <-ctx.Done():
-		o.Logger.Info("Stopping")
-		err = nil
-	case err = <-failed:
+	case err = <-endpoints.failed:
 	}
+	o.Logger.Info("Stopping")
+	abandon()
 	d.stop()
+	answers, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
+	endpoints.close(answers)
 	return err
 }
 
@@ -155,12 +163,13 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	return d.exporter.SetTargets(exported)
 }
 
-// start starts every target. One that warms up to a dead door delays no other.
+// start begins to start every target, and returns at once: the daemon is ready
+// whatever the doors do, and a door that takes long to warm up to delays no
+// other. A target that is not warm when ctx is done is not started.
 func (d *daemon) start(ctx context.Context) {
 	origin := d.engine.clock.Now().Add(schedule.Lead)
-	var starting sync.WaitGroup
 	for i, p := range d.probed {
-		starting.Go(func() {
+		d.starting.Go(func() {
 			p.prober.WarmUp(ctx)
 			if ctx.Err() != nil {
 				return
@@ -169,14 +178,14 @@ func (d *daemon) start(ctx context.Context) {
 			d.engine.pacer.Add(schedule.Schedule{Origin: from.Add(schedule.Spread(uint64(i), p.rate)), Rate: p.rate}, p.prober)
 		})
 	}
-	starting.Wait()
 	d.ready.Store(true)
 	d.options.Logger.Info("Probing", "targets", len(d.probed))
 }
 
-// stop ends the targets and then the endpoints.
+// stop ends the targets. The context of start must be done.
 func (d *daemon) stop() {
 	d.ready.Store(false)
+	d.starting.Wait()
 	targets := make([]*target, len(d.probed))
 	var longest time.Duration
 	for i, p := range d.probed {
@@ -185,18 +194,8 @@ func (d *daemon) stop() {
 	}
 	d.engine.remove(targets)
 	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
-	drain(ctx, targets)
-	cancel()
-	ctx, cancel = context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	for _, s := range []*http.Server{d.server, d.health} {
-		if s == nil {
-			continue
-		}
-		if err := s.Shutdown(ctx); err != nil {
-			d.options.Logger.Warn("Some requests to the endpoint were cut off", "err", err)
-		}
-	}
+	drain(ctx, targets)
 }
 
 func (d *daemon) saturation() []exporter.Saturation {

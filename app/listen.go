@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
@@ -22,10 +25,10 @@ type listeners struct {
 
 func (l *listeners) close() {
 	for _, m := range l.main {
-		m.Close()
+		_ = m.Close()
 	}
 	if l.health != nil {
-		l.health.Close()
+		_ = l.health.Close()
 	}
 }
 
@@ -75,9 +78,18 @@ func (d *daemon) listen() (*listeners, error) {
 	return l, nil
 }
 
-// serve begins to answer. The channel gets the error of an endpoint that fails.
-func (d *daemon) serve(l *listeners) <-chan error {
-	failed := make(chan error, 2)
+// endpoints are the servers of a daemon.
+type endpoints struct {
+	logger  *slog.Logger
+	servers []*http.Server
+	running sync.WaitGroup
+	failed  chan error // gets the first error of a server that fails
+}
+
+// serve begins to answer. Each socket has a server of its own, because the
+// toolkit sets a server up again for each socket, and would report that one
+// has failed only when all have.
+func (d *daemon) serve(l *listeners) (*endpoints, error) {
 	logger := d.options.Logger
 	health := web.Health{
 		SinceWake: func() time.Duration { return d.engine.clock.Now().Sub(d.engine.pacer.Woke()) },
@@ -92,33 +104,53 @@ func (d *daemon) serve(l *listeners) <-chan error {
 		Targets:  d.page,
 	})
 	if err != nil {
-		failed <- err
-		return failed
+		return nil, err
 	}
-	report := func(err error) {
-		if err != nil && !errors.Is(err, http.ErrServerClosed) {
-			failed <- fmt.Errorf("serving: %w", err)
-		}
+	plain, err := web.NewHealth(health)
+	if err != nil {
+		return nil, err
 	}
-	d.server = web.Server(handler, logger)
-	go func() {
-		if len(l.main) == 0 {
-			report(toolkit.ListenAndServe(d.server, d.options.Web, logger))
-			return
-		}
-		report(toolkit.ServeMultiple(l.main, d.server, d.options.Web, logger))
-	}()
+	e := &endpoints{logger: logger, failed: make(chan error, 1)}
+	for _, m := range l.main {
+		e.start(handler, func(s *http.Server) error { return toolkit.Serve(m, s, d.options.Web, logger) })
+	}
+	if len(l.main) == 0 {
+		e.start(handler, func(s *http.Server) error { return toolkit.ListenAndServe(s, d.options.Web, logger) })
+	}
 	if l.health != nil {
-		plain, err := web.NewHealth(health)
-		if err != nil {
-			failed <- err
-			return failed
-		}
-		d.health = web.Server(plain, logger)
-		go func() { report(d.health.Serve(l.health)) }()
+		e.start(plain, func(s *http.Server) error { return s.Serve(l.health) })
 	}
 	if d.options.Listening != nil {
 		d.options.Listening(l.addresses())
 	}
-	return failed
+	return e, nil
+}
+
+func (e *endpoints) start(h http.Handler, serve func(*http.Server) error) {
+	s := web.Server(h, e.logger)
+	e.servers = append(e.servers, s)
+	e.running.Go(func() {
+		err := serve(s)
+		if err == nil || errors.Is(err, http.ErrServerClosed) {
+			return
+		}
+		select {
+		case e.failed <- fmt.Errorf("serving: %w", err):
+		default:
+		}
+	})
+}
+
+// close lets requests that are being answered end until ctx is done, cuts off
+// the others, and waits for the servers.
+func (e *endpoints) close(ctx context.Context) {
+	for _, s := range e.servers {
+		e.running.Go(func() {
+			if err := s.Shutdown(ctx); err != nil {
+				e.logger.Warn("Some requests to the endpoint were cut off", "err", err)
+				_ = s.Close()
+			}
+		})
+	}
+	e.running.Wait()
 }

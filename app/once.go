@@ -34,6 +34,8 @@ func (o *OnceOptions) validate() error {
 		return fmt.Errorf("duration %v must be positive", o.Duration)
 	case o.WarmUp < 0:
 		return fmt.Errorf("warm-up %v must not be negative", o.WarmUp)
+	case o.Logger == nil:
+		return errors.New("there is no logger")
 	}
 	return nil
 }
@@ -149,32 +151,36 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
+	tell := func() {
+		if progress != nil {
+			progress(e.progress(runs, origin, length))
+		}
+	}
 	over := time.NewTimer(end.Sub(e.clock.Now()))
 	defer over.Stop()
+	took := length
 	for running := true; running; {
 		select {
 		case <-second.C:
-			if progress != nil {
-				progress(e.progress(runs, origin, length))
-			}
+			tell()
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			length = max(0, e.clock.Now().Sub(origin))
+			ended := e.interrupt(runs)
+			took = min(length, max(0, ended.Sub(origin)))
 			running = false
-			e.interrupt(runs)
 		}
 	}
 	for _, r := range runs {
 		r.atEnd = r.prober.Ledger()
 	}
-	e.settle(runs)
-	return length
+	e.settle(ctx, runs, second.C, tell)
+	return took
 }
 
-// interrupt ends the schedules early. What is in flight gets its time, the
-// backlog does not.
-func (e *engine) interrupt(runs []*once) {
+// interrupt ends the schedules early, and returns when none of them gave a
+// tick any more. What is in flight gets its time, the backlog does not.
+func (e *engine) interrupt(runs []*once) (ended probe.Instant) {
 	targets := make([]*target, len(runs))
 	var longest time.Duration
 	for i, r := range runs {
@@ -182,6 +188,7 @@ func (e *engine) interrupt(runs []*once) {
 		longest = max(longest, r.config.Timeout)
 	}
 	e.remove(targets)
+	ended = e.clock.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
 	drain(ctx, targets)
@@ -189,27 +196,41 @@ func (e *engine) interrupt(runs []*once) {
 		l := r.prober.Ledger()
 		r.due = l.Scheduled
 	}
+	return ended
 }
 
 // settle waits until every tick was given and has an outcome. Each has one
 // within its target's backlog and timeout; the rest is the probe's lateness.
-func (e *engine) settle(runs []*once) {
+// When ctx is done it waits for what is in flight only.
+func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Time, tell func()) {
 	var longest time.Duration
 	for _, r := range runs {
 		longest = max(longest, r.config.Backlog+r.config.Timeout)
 	}
 	limit := e.clock.Now().Add(longest + time.Second)
-	for e.clock.Now() < limit {
-		open := uint64(0)
-		for _, r := range runs {
-			l := r.prober.Ledger()
-			open += r.due - l.Done()
-		}
-		if open == 0 {
+	check := time.NewTicker(5 * time.Millisecond)
+	defer check.Stop()
+	for !settled(runs) && e.clock.Now() < limit {
+		select {
+		case <-check.C:
+		case <-second:
+			tell()
+		case <-ctx.Done():
+			e.interrupt(runs)
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// settled reports whether all ticks that are due have an outcome.
+func settled(runs []*once) bool {
+	for _, r := range runs {
+		l := r.prober.Ledger()
+		if l.Done() < r.due {
+			return false
+		}
+	}
+	return true
 }
 
 // progress returns how far the runs are, all together.

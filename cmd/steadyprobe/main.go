@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -25,11 +26,18 @@ const (
 )
 
 func main() {
+	// What the linker does for a release.
+	version.Version = programVersion(version.Version)
+	// Or it would read further arguments from the file of "--body @FILE".
+	kingpin.EnableFileExpansion = false
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command does what one of the commands is for.
-type command func(ctx context.Context, logger *slog.Logger) error
+// command is one of the commands.
+type command struct {
+	do       func(ctx context.Context, logger *slog.Logger) error
+	logLevel string // unless --log.level is given; empty: that flag's default
+}
 
 // run parses the command line and does what it says until it is done, or until
 // SIGINT or SIGTERM. A second signal ends the process at once.
@@ -41,6 +49,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	app.HelpFlag.Short('h')
 	logging := &promslog.Config{Writer: stderr}
 	promslogflag.AddFlags(app, logging)
+	var levelGiven bool
+	app.GetFlag(promslogflag.LevelFlagName).IsSetByUser(&levelGiven)
 	ended := -1
 	app.Terminate(func(code int) { ended = code })
 
@@ -54,16 +64,31 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case ended >= 0: // help or version were printed
 		return ended
 	case err != nil:
-		fmt.Fprintf(stderr, "steadyprobe: %v; try steadyprobe --help\n", err)
+		fmt.Fprintf(stderr, "steadyprobe: %s; try steadyprobe --help\n", withoutURLs(err.Error(), args))
 		return exitUsage
+	}
+	chosen := commands[name]
+	if chosen.logLevel != "" && !levelGiven {
+		_ = logging.Level.Set(chosen.logLevel) // it exists
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// From the first signal on the next one ends the process.
 	defer context.AfterFunc(ctx, stop)()
-	if err := commands[name](ctx, promslog.New(logging)); err != nil {
+	if err := chosen.do(ctx, promslog.New(logging)); err != nil {
 		fmt.Fprintf(stderr, "steadyprobe: %v\n", err)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// withoutURLs returns a message about the arguments without the URLs among
+// them, because these may hold a password.
+func withoutURLs(message string, args []string) string {
+	for _, a := range args {
+		if strings.Contains(a, "://") {
+			message = strings.ReplaceAll(message, a, "a URL, which belongs behind the command run")
+		}
+	}
+	return message
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -26,8 +25,8 @@ type runFlags struct {
 	duration    time.Duration
 	warmUp      time.Duration
 	timeout     time.Duration
-	noReuse     bool
-	noWarm      bool
+	reuse       bool
+	warm        bool
 	headers     []string
 	method      string
 	body        string
@@ -48,8 +47,8 @@ func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command)
 	c.Flag("duration", "How long to measure.").Short('d').Default("30s").DurationVar(&f.duration)
 	c.Flag("warmup", "How long to send traffic before measuring.").Default("0s").DurationVar(&f.warmUp)
 	c.Flag("timeout", "Time of a request from its begin, the opening of its connection included, to the last byte of the answer.").Default("5s").DurationVar(&f.timeout)
-	c.Flag("no-reuse", "Open a new connection for each request.").BoolVar(&f.noReuse)
-	c.Flag("no-warm", "Do not open the connections before the first request.").BoolVar(&f.noWarm)
+	c.Flag("reuse", "Send many requests over a connection; with --no-reuse a new one is opened for each.").Default("true").BoolVar(&f.reuse)
+	c.Flag("warm", "Open all connections before the first request, and keep that number; with --no-warm requests open them. Off where they are not reused.").Default("true").BoolVar(&f.warm)
 	c.Flag("header", "Header field \"Name: value\". Repeatable.").Short('H').StringsVar(&f.headers)
 	c.Flag("method", "Request method.").Short('X').Default("GET").StringVar(&f.method)
 	c.Flag("body", "Request body, or @FILE for what a file holds.").StringVar(&f.body)
@@ -58,9 +57,11 @@ func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command)
 	c.Flag("connect-to", "HOST:PORT to connect to instead of the URL's.").StringVar(&f.connectTo)
 	c.Flag("format", "Format of the report: text or json.").Default("text").EnumVar(&f.format, "text", "json")
 	c.Flag("output", "File to write the report to, instead of standard output.").Short('o').StringVar(&f.output)
-	return c.FullCommand(), func(ctx context.Context, logger *slog.Logger) error {
+	// What the engine tells at the level info would stand between the report's
+	// lines on a terminal.
+	return c.FullCommand(), command{logLevel: "warn", do: func(ctx context.Context, logger *slog.Logger) error {
 		return f.run(ctx, logger, stdout, stderr)
-	}
+	}}
 }
 
 func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr io.Writer) error {
@@ -68,6 +69,12 @@ func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr 
 	if err != nil {
 		return err
 	}
+	// Before the run, because a report that cannot be written wastes it.
+	out, err := openOutput(f.output, stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
 	o := app.OnceOptions{
 		Targets:  targets,
 		Duration: f.duration,
@@ -88,7 +95,11 @@ func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	return f.write(stdout, results)
+	write := report.WriteText
+	if f.format == "json" {
+		write = report.WriteJSON
+	}
+	return errors.Join(write(out, results), out.Close())
 }
 
 // targets returns what the flags say, once for each URL.
@@ -97,7 +108,7 @@ func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading --rate: %w", err)
 	}
-	headers, err := f.header()
+	headers, host, err := f.header()
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +119,9 @@ func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
 			return nil, fmt.Errorf("reading the URL: %w", err)
 		}
 		t.Rate, t.Connections, t.Timeout = rate, f.connections, f.timeout
-		t.Connection.Reuse = !f.noReuse
-		t.Connection.Warm = !f.noWarm && !f.noReuse
-		t.HTTP.Method, t.HTTP.Headers = f.method, headers
+		t.Connection.Reuse = f.reuse
+		t.Connection.Warm = f.warm && f.reuse
+		t.HTTP.Method, t.HTTP.Headers, t.HTTP.Host = f.method, headers, host
 		if file, ok := strings.CutPrefix(f.body, "@"); ok {
 			t.HTTP.BodyFile = file
 		} else {
@@ -130,33 +141,22 @@ func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
 	return targets, nil
 }
 
-// header returns the header fields. Their values are not shown in errors.
-func (f *runFlags) header() (config.Headers, error) {
-	headers := config.Headers{}
+// header returns the header fields and, where it is among them, the Host. Their
+// values are not shown in errors.
+func (f *runFlags) header() (headers config.Headers, host string, err error) {
+	headers = config.Headers{}
 	for _, line := range f.headers {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, errors.New(`reading --header: it has no colon; write "Name: value"`)
+			return nil, "", errors.New(`reading --header: it has no colon; write "Name: value"`)
+		}
+		if strings.EqualFold(name, "Host") {
+			host = strings.TrimSpace(value)
+			continue
 		}
 		h := headers[name]
 		h.Values = append(h.Values, config.NewSecret(strings.TrimSpace(value)))
 		headers[name] = h
 	}
-	return headers, nil
-}
-
-// write writes the report where the flags say.
-func (f *runFlags) write(stdout io.Writer, results []report.Result) error {
-	write := report.WriteText
-	if f.format == "json" {
-		write = report.WriteJSON
-	}
-	if f.output == "" {
-		return write(stdout, results)
-	}
-	file, err := os.Create(f.output)
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return errors.Join(write(file, results), file.Close())
+	return headers, host, nil
 }
