@@ -63,60 +63,58 @@ func (p *pages) copyFrom(o *pages) {
 	p.places, p.used = o.places, o.used
 }
 
-// addPages adds all that o holds.
-func (p *pages) addPages(o *pages) {
-	for i, place := range o.places {
-		if place == 0 {
-			continue
-		}
-		for j, n := range o.page(place) {
-			if n != 0 {
-				p.add(uint16(i<<pageBits|j), n)
-			}
-		}
-	}
-}
+// pair is what was counted in one cell. A count above the most of a uint16 is
+// as many pairs as it takes.
+type pair struct{ cell, count uint16 }
+
+// closed is what was counted in a time that is over, in ascending order of
+// cells. It does not change once made, so that it is read without a lock.
+type closed []pair
 
 // addClosed adds all that c holds.
-func (p *pages) addClosed(c *closed) {
-	for i, cell := range c.cells {
-		p.add(cell, c.counts[i])
-	}
-}
-
-// closed is what was counted in a time that is over: populated cells in
-// ascending order. It does not change once made, so that it is read without a
-// lock.
-type closed struct {
-	cells  []uint16
-	counts []uint32
-}
-
-// take empties p and returns what it held.
-func (p *pages) take() closed {
-	if p.used == 0 {
-		return closed{}
-	}
-	size := 0
-	for _, n := range p.counts[:p.used<<pageBits] {
-		if n != 0 {
-			size++
+func (p *pages) addClosed(c closed) {
+	for len(c) > 0 {
+		number := c[0].cell >> pageBits
+		place := p.places[number]
+		if place == 0 {
+			place = p.give(c[0].cell)
+		}
+		page := p.page(place)
+		for len(c) > 0 && c[0].cell>>pageBits == number {
+			page[c[0].cell&(pageSize-1)] += uint32(c[0].count)
+			c = c[1:]
 		}
 	}
-	c := closed{cells: make([]uint16, 0, size), counts: make([]uint32, 0, size)}
+}
+
+// take empties p and returns what it held. Which cells are populated cannot be
+// predicted, so that it has no branch on it: a pair is written for each cell,
+// and only counts if the cell does.
+func (p *pages) take() closed {
+	size := 0
+	for _, n := range p.counts[:p.used<<pageBits] {
+		size += int((uint64(n) + math.MaxUint16 - 1) / math.MaxUint16)
+	}
+	if size == 0 {
+		return nil
+	}
+	c, next := make(closed, size+1), 0
 	for i, place := range p.places {
 		if place == 0 {
 			continue
 		}
 		for j, n := range p.page(place) {
-			if n != 0 {
-				c.cells = append(c.cells, uint16(i<<pageBits|j))
-				c.counts = append(c.counts, n)
+			cell := uint16(i<<pageBits | j)
+			for ; n > math.MaxUint16; n -= math.MaxUint16 {
+				c[next] = pair{cell: cell, count: math.MaxUint16}
+				next++
 			}
+			c[next] = pair{cell: cell, count: uint16(n)}
+			next += int((n + math.MaxUint16) >> 16) // 1, or 0 for 0
 		}
 	}
 	p.empty()
-	return c
+	return c[:size]
 }
 
 // quantiles writes the Quantiles of what p holds, in seconds, to out: each the

@@ -18,9 +18,10 @@ type Options struct {
 //
 // One mutex guards it all, held for a few additions, and every 10 s for the
 // closing of a slice. It allocates where a duration falls into an octave or a
-// page that it has not seen, and once for every slice that is closed. What it
-// holds is bounded, whatever the door does for however long: at 1 request/s
-// about 50 KB, at 1,000 about half a megabyte, after an hour.
+// page that it has not seen, and when a slice is closed: for the slice, and for
+// the sum that it goes into. What it holds is bounded, whatever the door does
+// for however long: at 1 request/s about 50 KB, at 1,000 about half a megabyte,
+// after an hour.
 type Recorder struct {
 	clock  probe.Clock
 	bounds *Bounds
@@ -176,7 +177,7 @@ func (r *Recorder) handshaken(s *probe.Sample) {
 }
 
 // Snapshot copies all that r keeps to s, whose room is used again: one Snapshot
-// can serve many recorders in turn. Populated buckets and the open slice are
+// can serve many recorders in turn, but not at once. Populated buckets and the open slice are
 // copied under the lock; quantiles are taken outside, from slices that do not
 // change. The windows end now.
 func (r *Recorder) Snapshot(s *Snapshot) { r.snapshot(r.clock.Now(), s) }
@@ -205,4 +206,5 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 	s.view.copyFrom(&r.window)
 	r.mu.Unlock()
 	s.view.quantiles(&s.Windows)
+	s.view.past = past{} // s may outlive r
 }

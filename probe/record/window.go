@@ -28,8 +28,8 @@ const (
 //	5m: the open minute and the 5 before it, 300 to 360 s (20 % more)
 //	1h: the open five minutes and the 12 before them, 3,600 to 3,900 s (8 % more)
 //
-// All slices are aligned, so what is left of an older minute is found in its
-// minute, what belongs to the open one in its slices.
+// All are aligned: of the older minutes nothing is in slices any more, and of
+// the open one all that is over is in one sum.
 type window struct {
 	open   pages
 	past   past
@@ -37,10 +37,15 @@ type window struct {
 	until  probe.Instant // when the open slice ends
 }
 
-// past holds the slices that are over, each at its number modulo the length.
+// past holds the slices that are over, and their sums, each at its number
+// modulo the length. What is over of the open minute and of the open five
+// minutes is summed up as it comes: to do it once in five minutes would hold
+// the lock several times as long.
 type past struct {
 	slices  [perMinute]closed
+	minute  closed // the slices of the open minute
 	minutes [perFive]closed
+	five    closed // the minutes of the open five minutes
 	fives   [perHour]closed
 }
 
@@ -64,59 +69,65 @@ func (w *window) advance(now probe.Instant) {
 
 // close ends the open slice and begins the next.
 func (w *window) close() {
-	w.past.slices[w.number%perMinute] = w.open.take()
+	p := &w.past
+	slice := w.open.take()
+	p.slices[w.number%perMinute] = slice
+	p.minute = w.sum(p.minute, slice)
 	w.number++
 	if w.number%perMinute != 0 {
 		return
 	}
 	minute := w.number/perMinute - 1
-	w.past.minutes[minute%perFive] = w.merge(w.past.slices[:])
+	p.minutes[minute%perFive] = p.minute
+	p.five = w.sum(p.five, p.minute)
+	p.minute = nil
 	if w.number%(perMinute*perFive) != 0 {
 		return
 	}
-	five := minute / perFive
-	w.past.fives[five%perHour] = w.merge(w.past.minutes[:])
+	p.fives[minute/perFive%perHour] = p.five
+	p.five = nil
 }
 
-// merge returns the sum of parts. It counts in the open slice, which is empty
+// sum returns the sum of two. It counts in the open slice, which is empty
 // between its closing and the next.
-func (w *window) merge(parts []closed) closed {
-	for i := range parts {
-		w.open.addClosed(&parts[i])
+func (w *window) sum(a, b closed) closed {
+	if len(a) == 0 {
+		return b
 	}
+	if len(b) == 0 {
+		return a
+	}
+	w.open.addClosed(a)
+	w.open.addClosed(b)
 	return w.open.take()
 }
 
 // view is a copy of a window, to take quantiles from without the lock.
 type view struct {
-	open   pages
-	past   past
-	number int64
-	sum    pages // what is being worked on
+	open pages
+	past past
+	sum  pages // what is being worked on
 }
 
 // copyFrom makes v a copy of w: of the open slice, while what is over does not
 // change and is shared.
 func (v *view) copyFrom(w *window) {
 	v.open.copyFrom(&w.open)
-	v.past, v.number = w.past, w.number
+	v.past = w.past
 }
 
 // quantiles writes the quantiles of all windows.
 func (v *view) quantiles(out *[NumWindows][NumQuantiles]float64) {
-	minute := v.number / perMinute
-	thisMinute := v.past.slices[:v.number%perMinute]
-	thisFive := v.past.minutes[:minute%perFive]
-	for i, parts := range [NumWindows][][]closed{
-		{v.past.slices[:]},
-		{thisMinute, v.past.minutes[:]},
-		{thisMinute, thisFive, v.past.fives[:]},
-	} {
+	for i, parts := range [NumWindows][]closed{v.past.slices[:], v.past.minutes[:], v.past.fives[:]} {
 		v.sum.copyFrom(&v.open)
+		if i > 0 {
+			v.sum.addClosed(v.past.minute)
+		}
+		if i > 1 {
+			v.sum.addClosed(v.past.five)
+		}
 		for _, part := range parts {
-			for j := range part {
-				v.sum.addClosed(&part[j])
-			}
+			v.sum.addClosed(part)
 		}
 		v.sum.quantiles(&out[i])
 	}
