@@ -61,7 +61,7 @@ func (g *gate) Record(s *probe.Sample) {
 	case g.open.Load():
 		g.Dense.Record(s)
 	case s.Did != 0:
-		g.Dense.RecordOpening(s)
+		g.RecordOpening(s)
 	}
 }
 

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -46,7 +47,7 @@ func overTheWire(t *testing.T, e *Exporter, name string) *dto.Histogram {
 	dec := expfmt.NewDecoder(&wire, format)
 	for {
 		var f dto.MetricFamily
-		if err := dec.Decode(&f); err == io.EOF {
+		if err := dec.Decode(&f); errors.Is(err, io.EOF) {
 			t.Fatalf("%s did not arrive", name)
 		} else if err != nil {
 			t.Fatal(err)

@@ -100,7 +100,7 @@ func (t *Target) check(kept map[string]struct{}) error {
 	}
 	for name, value := range t.Labels {
 		switch _, taken := kept[name]; {
-		case !model.LabelName(name).IsValidLegacy() || strings.HasPrefix(name, model.ReservedLabelPrefix):
+		case !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, model.ReservedLabelPrefix):
 			return fmt.Errorf("label name %q is not valid", name)
 		case taken:
 			return fmt.Errorf("label name %q is kept for the metrics themselves", name)

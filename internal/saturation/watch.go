@@ -217,10 +217,10 @@ func (s *state) sample(exceeded bool, now time.Time, elapsed time.Duration) (cha
 		s.seen, s.last = min(s.seen+1, s.needed), now
 	}
 	was := s.saturated
-	switch {
-	case s.seen == s.needed:
+	switch s.seen {
+	case s.needed:
 		s.saturated = true
-	case s.seen == 0:
+	case 0:
 		s.saturated = false
 	}
 	return s.saturated != was

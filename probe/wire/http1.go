@@ -156,20 +156,20 @@ func (c *http1) writeFailed(err error) {
 }
 
 func (c *http1) setDeadline(i probe.Instant) {
-	c.socket.SetReadDeadline(c.clock.Time(i))
+	c.socket.readBy(c.clock.Time(i))
 	if c.aborted.Load() {
-		c.socket.SetReadDeadline(past)
+		c.socket.readBy(past)
 	}
 }
 
 // Retire closes the connection when it is idle. See [probe.Conn].
 func (c *http1) Retire(reason probe.CloseReason) {
 	c.retired.Store(uint32(reason))
-	c.socket.SetReadDeadline(past)
+	c.socket.readBy(past)
 }
 
 // abort ends the connection whatever it does.
 func (c *http1) abort() {
 	c.aborted.Store(true)
-	c.socket.SetReadDeadline(past)
+	c.socket.readBy(past)
 }

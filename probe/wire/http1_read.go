@@ -143,7 +143,7 @@ func (c *http1) timedOut(now probe.Instant) bool {
 		}
 		return c.complete(outcome, probe.CloseTimeout, now)
 	}
-	c.socket.SetReadDeadline(time.Time{})
+	c.socket.readBy(time.Time{})
 	if c.closeIfRetired() {
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -77,7 +76,6 @@ type opening struct {
 	sample   *probe.Sample
 	deadline probe.Instant
 	mark     probe.Instant // end of the previous phase
-	aborted  atomic.Bool
 }
 
 func (o *Opener) open(l *probe.Link) {
@@ -167,8 +165,8 @@ func (p *opening) secure(ctx context.Context, c *http1) probe.Outcome {
 	if t := p.options.TLSTimeout; t > 0 {
 		limit = min(limit, p.mark.Add(t))
 	}
-	c.socket.SetReadDeadline(p.clock.Time(limit))
-	stop := context.AfterFunc(ctx, func() { c.socket.SetReadDeadline(past) })
+	c.socket.readBy(p.clock.Time(limit))
+	stop := context.AfterFunc(ctx, func() { c.socket.readBy(past) })
 	defer stop()
 	conn := tls.Client(c.socket, p.options.TLS)
 	err := conn.Handshake()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 )
@@ -139,6 +140,10 @@ func (s *socket) Close() error {
 	}
 	return err
 }
+
+// readBy sets the deadline of reads; the zero time is none. It fails only on a
+// closed connection, where reads end by themselves.
+func (s *socket) readBy(t time.Time) { _ = s.SetReadDeadline(t) }
 
 // take returns the bytes since it was called last. Only the connection's
 // goroutine calls it.
