@@ -15,7 +15,7 @@ const wakeLimit = 10 * time.Second
 // looks at a door: a dead door is a result, not an illness.
 type Health struct {
 	// SinceWake returns how long ago the pacer last woke; where there are
-	// several, the one that slept longest.
+	// several, the one that has slept longest, and 0 where there is none.
 	SinceWake func() time.Duration
 	// Ready reports whether the configuration is loaded and the targets are
 	// started.

@@ -426,9 +426,9 @@ func TestServer(t *testing.T) {
 	if got := body(t, r); got != "steadyprobe is ready.\n" {
 		t.Errorf("got %q from the server", got)
 	}
-	r.Body.Close()
+	_ = r.Body.Close()
 	if r, err := client.Get(url + "/metrics"); err == nil {
-		r.Body.Close()
+		_ = r.Body.Close()
 		t.Error("a handler that panicked answered")
 	}
 	if err := s.Shutdown(context.Background()); err != nil {
