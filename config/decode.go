@@ -23,9 +23,9 @@ type decoder struct {
 	marks  *marks
 }
 
-// mostNodes is more than a file of the largest size has. The depth needs no
-// bound: the schema has one.
-const mostNodes = 2_000_000
+// mostSettings is far more than thousands of targets have. The depth of the
+// tree needs no bound: the schema has one.
+const mostSettings = 1_000_000
 
 // marks say where each setting came from.
 type marks struct {
@@ -56,10 +56,7 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	n = follow(n)
 	d.marks.at[path] = place{line: line, block: d.block}
 	delete(d.marks.bad, path) // what was wrong in the defaults is replaced
-	if d.report.nodes++; d.report.nodes >= mostNodes {
-		if d.report.nodes == mostNodes {
-			d.fail(line, path, "aliases make the file too large; write fewer of them, or put common settings into defaults")
-		}
+	if !d.spend(1, line, path) {
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
@@ -84,6 +81,17 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	default:
 		d.kind(n, line, path, v)
 	}
+}
+
+// spend counts settings, those that a target inherits included, and reports
+// whether there may be as many. It keeps a small file from costing a lot.
+func (d *decoder) spend(settings, line int, path string) bool {
+	before := d.report.nodes
+	d.report.nodes += settings
+	if before < d.report.most && d.report.nodes >= d.report.most {
+		d.fail(line, path, "aliases or defaults make the file too large: more than %d settings in all targets together; write fewer", d.report.most)
+	}
+	return d.report.nodes < d.report.most
 }
 
 func isTextual(v reflect.Value) bool {
@@ -126,22 +134,25 @@ func (d *decoder) mapping(n *yaml.Node, line int, path string, v reflect.Value) 
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
-	_, headers := v.Interface().(Headers)
+	if _, headers := v.Interface().(Headers); headers {
+		d.replaceFields(v, pairs, path)
+	}
 	for _, p := range pairs {
-		if headers {
-			d.inherited(v, pairs, path, p.key)
-		}
 		element := reflect.New(v.Type().Elem()).Elem()
 		d.decode(p.value, p.line, join(path, shown(p.key)), element)
 		v.SetMapIndex(reflect.ValueOf(p.key), element)
 	}
 }
 
-// inherited removes a header field that the defaults wrote in another case.
-func (d *decoder) inherited(v reflect.Value, pairs []pair, path, name string) {
+// replaceFields removes the header fields of the defaults that the target
+// writes in another case.
+func (d *decoder) replaceFields(v reflect.Value, pairs []pair, path string) {
+	written := map[string]string{} // by name in lower case
+	for _, p := range pairs {
+		written[strings.ToLower(p.key)] = p.key
+	}
 	for _, key := range v.MapKeys() {
-		here := slices.ContainsFunc(pairs, func(p pair) bool { return p.key == key.String() })
-		if !here && strings.EqualFold(key.String(), name) {
+		if name, here := written[strings.ToLower(key.String())]; here && name != key.String() {
 			v.SetMapIndex(key, reflect.Value{})
 			delete(d.marks.at, join(path, shown(key.String())))
 		}

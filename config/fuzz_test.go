@@ -10,7 +10,7 @@ import (
 // fakeParser reads no file but its own, and has the ports of any Linux.
 func fakeParser() parser {
 	open := func(string) ([]byte, error) { return []byte("content"), nil }
-	return parser{report: &report{file: "fuzz.yml"}, files: newFiles(".", open), ports: lastPort - firstPort + 1}
+	return parser{report: &report{file: "fuzz.yml", most: 20_000}, files: newFiles(".", open), ports: lastPort - firstPort + 1}
 }
 
 // FuzzParse looks for panics, for problems that do not name their place, and

@@ -32,7 +32,7 @@ func Load(path string) (*Config, []Warning, error) {
 // for messages, and relative paths start at its folder.
 func Parse(data []byte, name string) (*Config, []Warning, error) {
 	p := parser{
-		report: &report{file: name},
+		report: &report{file: name, most: mostSettings},
 		files:  newFiles(filepath.Dir(name), readFile),
 		ports:  localPorts(),
 	}
@@ -130,6 +130,9 @@ func (p *parser) targets(c *checker, doc *document, config *Config) {
 	checkers := make([]*checker, len(list.Content))
 	config.Targets = make([]Target, len(list.Content))
 	for i, item := range list.Content {
+		if p.report.nodes >= p.report.most {
+			return // reported
+		}
 		config.Targets[i] = base.clone()
 		checkers[i] = p.target(common, item, i, &config.Targets[i])
 	}
@@ -141,6 +144,10 @@ func (p *parser) targets(c *checker, doc *document, config *Config) {
 func (p *parser) target(common *checker, item *yaml.Node, i int, t *Target) *checker {
 	c := &checker{report: p.report, marks: common.marks.clone(), block: "targets[" + strconv.Itoa(i) + "]"}
 	d := decoder{report: p.report, marks: c.marks, block: c.block}
+	if !d.spend(len(common.marks.at), item.Line, "") {
+		c.marks.bad[""] = true
+		return c
+	}
 	d.decode(item, item.Line, "", reflect.ValueOf(t).Elem())
 	if isNull(follow(item)) {
 		d.fail(item.Line, "", "has no value; write name, url and rate, or remove the line")

@@ -80,7 +80,8 @@ type report struct {
 	file     string
 	problems []Problem
 	warnings []Warning
-	nodes    int // of the YAML tree that were decoded
+	nodes    int // settings that were decoded or inherited
+	most     int // of them
 }
 
 func (r *report) problem(line int, field, text string) {

@@ -124,7 +124,7 @@ func TestURL(t *testing.T) {
 		{"IPv6", "http://[::1]:8080/", "http://[::1]:8080/", "http://[::1]:8080/", "[::1]:8080", "[::1]:8080", "/"},
 		{"zone", "http://[fe80::1%25eth0]:80/", "http://[fe80::1%25eth0]:80/", "http://[fe80::1%25eth0]:80/", "[fe80::1]:80", "[fe80::1%eth0]:80", "/"},
 		{"escaped path", "http://h/a%2Fb%20c", "http://h/a%2Fb%20c", "http://h/a%2Fb%20c", "h", "h:80", "/a%2Fb%20c"},
-		{"path with a space", "http://h/a b", "http://h/a%20b", "http://h/a%20b", "h", "h:80", "/a%20b"},
+		{"signs in the path", "http://h/a(b)~!$&'*+,;=:@", "http://h/a(b)~!$&'*+,;=:@", "http://h/a(b)~!$&'*+,;=:@", "h", "h:80", "/a(b)~!$&'*+,;=:@"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoadUnreadable(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	large := filepath.Join(folder, "large.yml")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, mostFile+1); err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(folder, "missing.yml")
+	for _, row := range []struct {
+		name, path, want string
+		is               error
+	}{
+		{"missing", missing, missing + ": does not exist; name a readable YAML file with --config.file", fs.ErrNotExist},
+		{"directory", folder, folder + ": is a directory; name a readable YAML file with --config.file", nil},
+		{"too large", large, large + ": is larger than 16 MiB; name a readable YAML file with --config.file", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			config, _, err := Load(row.path)
+			if config != nil || err == nil || err.Error() != row.want {
+				t.Errorf("got configuration %v, error %v; want error %s", config, err, row.want)
+			}
+			if row.is != nil && !errors.Is(err, row.is) {
+				t.Errorf("%v is not %v", err, row.is)
+			}
+		})
+	}
+}
+
+func TestParseEmpty(t *testing.T) {
+	t.Parallel()
+	const want = "x.yml:1: is empty; write at least a target with name, url and rate below targets"
+	for _, row := range []struct{ name, text string }{
+		{"nothing", ""}, {"comment", "# x"}, {"null", "null"}, {"document marker", "---\n"}, {"byte order mark", "\ufeff"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := Parse([]byte(row.text), "x.yml")
+			var all *Errors
+			if !errors.As(err, &all) || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// TestAliasBomb lets every target be an alias of one with many headers: 4,000
+// × 1,000 header fields are more than mostNodes.
+func TestAliasBomb(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	b.WriteString("targets:\n  - &a\n    name: a\n    url: http://h/\n    rate: 1\n    http:\n      headers:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "        X-%d: v\n", i)
+	}
+	b.WriteString("  - tls: [" + strings.Repeat("*a, ", 10) + "]\n")
+	b.WriteString(strings.Repeat("  - *a\n", 40))
+	p := fakeParser()
+	_, _, err := p.parse(b.Bytes())
+	if err == nil || !strings.Contains(err.Error(), "aliases or defaults make the file too large") {
+		t.Errorf("got %.200v, want one that the file is too large", err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	const door = "targets:\n- {name: a, url: 'http://h/', rate: 10, "
+	for _, row := range []struct {
+		name, text string
+		want       []string
+	}{
+		// 28232 ports / 60 s = 470.5 requests/s
+		{"ports enough", "targets:\n- {name: a, url: 'http://h/', rate: 470.5, connection: {reuse: false}}", nil},
+		{"too few ports", "targets:\n- {name: a, url: 'http://h/', rate: 471, connection: {reuse: false}}", []string{
+			"fuzz.yml:2: targets[0].connection.reuse: false at 471 requests/s may hold 28260 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470, or reuse: true"}},
+		{"two targets of one door", "defaults: {connection: {reuse: false}}\ntargets:\n- {name: a, url: 'http://h/', rate: 400}\n- {name: b, url: 'http://x/', connect_to: 'h:80', rate: 100.5}\n- {name: c, url: 'http://h/', rate: 1}", []string{
+			"fuzz.yml:1: defaults.connection.reuse: false at 500.5 requests/s may hold 30030 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470, or reuse: true"}},
+		{"two doors", "defaults: {connection: {reuse: false}}\ntargets:\n- {name: a, url: 'http://h/', rate: 400}\n- {name: b, url: 'http://h:81/', rate: 400}", nil},
+		{"reused", "targets:\n- {name: a, url: 'http://h/', rate: 5000}", nil},
+		{"insecure", "targets:\n- {name: a, url: 'https://h/', rate: 10, tls: {insecure_skip_verify: true}}", []string{
+			"fuzz.yml:2: targets[0].tls.insecure_skip_verify: any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead"}},
+		{"insecure without TLS", door + "tls: {insecure_skip_verify: true}}", nil},
+		{"long timeouts", door + "timeout: 2s, timeouts: {connect: 3s, tls: 2s, response: 2001ms}}", []string{
+			"fuzz.yml:2: targets[0].timeouts.connect: is longer than timeout (2s), which ends the request before; write less, or a longer timeout",
+			"fuzz.yml:2: targets[0].timeouts.response: is longer than timeout (2s), which ends the request before; write less, or a longer timeout"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			p := fakeParser()
+			_, warnings, err := p.parse([]byte(row.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range warnings {
+				got = append(got, w.String())
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPortsIn(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, text string
+		want       int
+	}{
+		{"Linux", "32768\t60999\n", 28232},
+		{"one port", "5 5", 1},
+		{"turned", "6 5", 28232},
+		{"words", "a b", 28232},
+		{"empty", "", 28232},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			equal(t, "ports", portsIn(row.text), row.want)
+		})
+	}
+}
+
+// TestDefaultsGiveWay has targets that say in another way what the defaults
+// say.
+func TestDefaultsGiveWay(t *testing.T) {
+	t.Parallel()
+	const defaults = `
+defaults:
+  timeout: 5s
+  http:
+    headers: {X-Team: a}
+    basic_auth: {username: u, password: p}
+    body: default
+targets:
+  - {name: a, url: "http://h/", rate: 1, http: `
+	for _, row := range []struct{ name, http, header, body string }{
+		{"nothing", "{}", "X-Team: a|Authorization: Basic dTpw", "default"},
+		{"body from a file", "{body_file: x}", "X-Team: a|Authorization: Basic dTpw", "content"},
+		{"empty body", `{body: ""}`, "X-Team: a|Authorization: Basic dTpw", ""},
+		{"authorization", "{authorization: {credentials: t}}", "X-Team: a|Authorization: Bearer t", "default"},
+		{"authorization header", "{headers: {authorization: t}}", "X-Team: a|authorization: t", "default"},
+		{"password from a file", "{basic_auth: {password_file: x}}", "X-Team: a|Authorization: Basic dTpjb250ZW50", "default"}, // u:content
+		{"header in another case", "{headers: {x-team: b}}", "x-team: b|Authorization: Basic dTpw", "default"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			p := fakeParser()
+			config, _, err := p.parse([]byte(defaults + row.http + "}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := &config.Targets[0]
+			var lines []string
+			for _, f := range target.HeaderFields() {
+				lines = append(lines, f.Name+": "+f.Value.Reveal())
+			}
+			equal(t, "header", strings.Join(lines, "|"), row.header)
+			equal(t, "body", target.HTTP.Content().Reveal(), row.body)
+		})
+	}
+}
+
+// TestGoodTargetDespiteBadDefaults has a target that replaces what is wrong.
+func TestGoodTargetDespiteBadDefaults(t *testing.T) {
+	t.Parallel()
+	p := fakeParser()
+	_, _, err := p.parse([]byte("defaults: {timeout: x}\ntargets:\n- {name: a, url: 'http://h/', rate: 1, timeout: 0s}"))
+	checkError(t, err, `fuzz.yml:1: defaults.timeout: "x" is not a duration; write one such as 250ms, 5s or 1m30s
+fuzz.yml:3: targets[0].timeout: 0s is out of range; write a duration from 1ms to 1d`)
+}
