@@ -162,7 +162,7 @@ func (c *checker) labels(labels map[string]string) {
 	for name, value := range labels {
 		path := join("labels", shown(name))
 		switch {
-		case !model.LabelName(name).IsValidLegacy():
+		case !model.LegacyValidation.IsValidLabelName(name):
 			c.fail(path, "is not a valid label name; write letters, digits and _, not beginning with a digit")
 		case strings.HasPrefix(name, "__"):
 			c.fail(path, "begins with __, which Prometheus keeps for itself; write another name")
