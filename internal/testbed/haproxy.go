@@ -2,6 +2,8 @@ package testbed
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -34,6 +36,7 @@ type HAProxyServer struct {
 	CAFile string // the root of CA, as a ca_file
 
 	*server
+	sockets  string          // folder of the runtime sockets
 	draining []*console      // of workers that were replaced, and may still have connections
 	gone     HAProxyCounters // of workers that have ended
 }
@@ -46,16 +49,17 @@ func HAProxy(t testing.TB, o HAProxyOptions) *HAProxyServer {
 		ca = testcert.NewCA(t, "steadyprobe test authority", testcert.Options{})
 	}
 	h := &HAProxyServer{
-		HTTP:   freeAddress(t),
-		HTTPS:  freeAddress(t),
-		CA:     ca,
-		CAFile: ca.WriteCA(t),
-		server: newServer(t, "haproxy"),
+		HTTP:    freeAddress(t),
+		HTTPS:   freeAddress(t),
+		CA:      ca,
+		CAFile:  ca.WriteCA(t),
+		server:  newServer(t, "haproxy"),
+		sockets: shortFolder(t),
 	}
 	t.Cleanup(h.release)
 	h.write("body", Body())
 	h.write("haproxy.cfg", h.configuration(o))
-	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.path("master.sock")}
+	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.socket("master")}
 	h.begin()
 	return h
 }
@@ -144,15 +148,34 @@ func (h *HAProxyServer) Command(command string) string {
 	return answer
 }
 
+// socket returns the path of a runtime socket.
+func (h *HAProxyServer) socket(name string) string { return filepath.Join(h.sockets, name) }
+
+// shortFolder makes a folder for sockets, whose paths may have 97 bytes in
+// HAProxy: the test's own folder bears the test's name, and may be longer.
+func shortFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatalf("making a folder for sockets: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the folder for sockets: %v", err)
+		}
+	})
+	return dir
+}
+
 func (h *HAProxyServer) console() (*console, error) {
-	return openConsole(h.path("worker.sock"), workerPrompt)
+	return openConsole(h.socket("worker"), workerPrompt)
 }
 
 var presentWorker = regexp.MustCompile(`(?s)# workers\n(\d+)\s+worker`)
 
 // worker returns the process id of the present worker.
 func (h *HAProxyServer) worker() (int, error) {
-	c, err := openConsole(h.path("master.sock"), masterPrompt)
+	c, err := openConsole(h.socket("master"), masterPrompt)
 	if err != nil {
 		return 0, err
 	}

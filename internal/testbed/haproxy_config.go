@@ -11,7 +11,7 @@ import (
 const haproxyConfiguration = `global
 	maxconn 8000
 	nbthread 1
-	stats socket %[1]s/worker.sock mode 600 level admin
+	stats socket %[1]s mode 600 level admin
 	stats timeout 1h
 	log stdout format raw local0
 %[2]s
@@ -41,7 +41,7 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 	certificate, key := testcert.Write(h.t, h.CA.Leaf(h.t, o.Certificate))
 	pair := h.write("door.pem", read(h.t, certificate)+read(h.t, key)) // HAProxy wants both in one file
 	versions := o.TLS.names()
-	return fmt.Sprintf(haproxyConfiguration, h.dir, global, timeout.Milliseconds(), h.HTTP, h.HTTPS,
+	return fmt.Sprintf(haproxyConfiguration, h.socket("worker"), global, timeout.Milliseconds(), h.HTTP, h.HTTPS,
 		pair, versions[0], versions[len(versions)-1], h.frontend(o))
 }
 
