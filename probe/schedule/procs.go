@@ -9,14 +9,15 @@ import (
 // set it, and says so to logger: a pacer that sleeps in the kernel keeps its P
 // for a while, and at least two must be left to read answers, or the process
 // adds milliseconds to every latency. From then on the Go runtime no longer
-// follows changes of the CPU limit. It is to be called once, before pacers
-// run; the function that it returns puts the former value back.
+// follows changes of the CPU limit. It is to be called before its pacers run;
+// the function that it returns takes back what was added, in whatever order
+// several daemons of one process end.
 func ReserveProcs(pacers int, logger *slog.Logger) (restore func()) {
 	former := runtime.GOMAXPROCS(0)
 	procs := procsFor(former, pacers)
 	runtime.GOMAXPROCS(procs)
-	logger.Info("reserving threads for pacers", "gomaxprocs", procs, "former", former, "pacers", pacers)
-	return func() { runtime.GOMAXPROCS(former) }
+	logger.Info("Reserving threads for pacers", "gomaxprocs", procs, "former", former, "pacers", pacers)
+	return func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) - (procs - former)) }
 }
 
 func procsFor(procs, pacers int) int { return max(2, procs) + pacers }

@@ -42,3 +42,22 @@ func TestReserveProcs(t *testing.T) {
 		t.Errorf("GOMAXPROCS %d after restore, want 1", got)
 	}
 }
+
+// Each adds one to what it finds: 2 (the least) + 1 = 3, then 3 + 1 = 4.
+func TestReserveProcsOfSeveralDaemons(t *testing.T) {
+	former := runtime.GOMAXPROCS(2)
+	defer runtime.GOMAXPROCS(former)
+	logger := slog.New(slog.DiscardHandler)
+	first, second := ReserveProcs(1, logger), ReserveProcs(1, logger)
+	if got := runtime.GOMAXPROCS(0); got != 4 {
+		t.Errorf("GOMAXPROCS %d for two daemons, want 4", got)
+	}
+	first()
+	if got := runtime.GOMAXPROCS(0); got != 3 {
+		t.Errorf("GOMAXPROCS %d for the one that is left, want 3", got)
+	}
+	second()
+	if got := runtime.GOMAXPROCS(0); got != 2 {
+		t.Errorf("GOMAXPROCS %d after both, want 2", got)
+	}
+}
