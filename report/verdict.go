@@ -36,8 +36,8 @@ func (r *Result) distrust() (why []string) {
 		p99  float64
 	}{{"lateness", r.Lateness.P99}, {"self latency", r.SelfLatency.P99}} {
 		if own.p99 > limit {
-			why = append(why, fmt.Sprintf("%s p99 is %s, above %s: the probe itself was too slow (median service time %s)",
-				own.name, formatSeconds(own.p99), formatSeconds(limit), formatSeconds(r.ServiceTime.P50)))
+			why = append(why, fmt.Sprintf("%s p99 is %s, above %s: the probe itself was too slow%s",
+				own.name, formatSeconds(own.p99), formatSeconds(limit), beside(&r.ServiceTime)))
 		}
 	}
 	if len(r.Saturated) > 0 {
@@ -48,6 +48,15 @@ func (r *Result) distrust() (why []string) {
 			r.Scheduled, r.Completed, r.InFlight, r.Backlog))
 	}
 	return why
+}
+
+// beside returns the figure that a disturbance is to be compared with, if there
+// is one.
+func beside(serviceTime *Summary) string {
+	if serviceTime.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (median service time %s)", formatSeconds(serviceTime.P50))
 }
 
 // schedule reports whether every tick was begun within the window, and what
@@ -86,6 +95,9 @@ func (r *Result) losses(l *probe.Ledger) (remarks []string) {
 	if n := r.InFlight + r.Backlog; n > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s without an outcome, in no figure", count(n, "tick")))
 	}
+	if n := untimed(l); n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s in neither latency nor service time: these are of successes, timeouts and expired ticks", count(n, "failure")))
+	}
 	if r.Clamped > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s above the recordable range, counted as its maximum", count(r.Clamped, "sample")))
 	}
@@ -93,4 +105,16 @@ func (r *Result) losses(l *probe.Ledger) (remarks []string) {
 		remarks = append(remarks, fmt.Sprintf("%s failed for want of a local port or file descriptor: the probe's fault, not the door's", count(n, "request")))
 	}
 	return remarks
+}
+
+// untimed counts the failures that latency and service time leave out, because
+// fast ones would make an outage look fast. What was dropped when the run was
+// stopped has a remark of its own.
+func untimed(l *probe.Ledger) (n uint64) {
+	for o := range probe.Outcome(probe.NumOutcomes) {
+		if !o.Slow() && o != probe.ScheduleShutdown {
+			n += l.Failures(o)
+		}
+	}
+	return n
 }
