@@ -38,6 +38,21 @@ func (b *backlog) push(t Tick) {
 	b.size++
 }
 
+// pushBack puts a tick in front of all others.
+func (b *backlog) pushBack(t Tick) {
+	if b.size == 0 {
+		b.push(t)
+		return
+	}
+	if b.head == 0 {
+		b.first = &backlogChunk{next: b.first}
+		b.head = backlogPage
+	}
+	b.head--
+	b.first.ticks[b.head] = t
+	b.size++
+}
+
 // oldest returns the head of a queue that is not empty.
 func (b *backlog) oldest() Tick { return b.first.ticks[b.head] }
 

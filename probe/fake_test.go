@@ -71,21 +71,33 @@ type fakeConn struct {
 	link *Link
 	wake chan struct{}
 
-	mu      sync.Mutex
-	busy    bool
-	gone    bool
-	retired CloseReason
-	served  int
+	mu       sync.Mutex
+	busy     bool
+	gone     bool
+	dead     bool   // the peer has closed it, and nobody has noticed
+	refusing func() // called by Send of a dead one; may be nil
+	retired  CloseReason
+	served   int
 }
 
-func (c *fakeConn) Send(t Tick) {
+func (c *fakeConn) Send(t Tick) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy || c.gone {
 		panic("a tick for a connection that is not idle")
 	}
+	if c.dead {
+		c.link.Refuse()
+		if c.refusing != nil {
+			c.mu.Unlock()
+			c.refusing()
+			c.mu.Lock()
+		}
+		return false
+	}
 	c.busy = true
 	go c.serve(Sample{Tick: t, Begun: c.door.clock.Now(), Sent: c.door.clock.Now()})
+	return true
 }
 
 func (c *fakeConn) serve(s Sample) {
@@ -124,8 +136,14 @@ func (c *fakeConn) serve(s Sample) {
 			return
 		}
 		c.mu.Lock()
-		c.busy = true
+		dead := c.dead
+		c.busy = !dead
 		c.mu.Unlock()
+		if dead {
+			c.link.Refuse()
+			c.link.HandOn(next)
+			return
+		}
 		s = Sample{Tick: next, Begun: c.door.clock.Now()}
 	}
 }
@@ -138,6 +156,13 @@ func (c *fakeConn) Retire(r CloseReason) {
 	if idle && c.link.Leave() {
 		c.end(r)
 	}
+}
+
+// dies ends the connection without its reader noticing.
+func (c *fakeConn) dies() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dead = true
 }
 
 // peerCloses ends the connection while it is idle, if it is.

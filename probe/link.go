@@ -151,6 +151,22 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 	return next, more
 }
 
+// Refuse takes a connection out of service that was given a tick and turns out
+// to have ended. Send calls it before it returns false.
+func (l *Link) Refuse() {
+	p := l.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.busy--
+	l.requests--
+	p.refused++
+	p.retire(l)
+}
+
+// HandOn gives a tick that Done returned and Send refused to another
+// connection.
+func (l *Link) HandOn(t Tick) { l.p.start(l.p.instead(&t), t) }
+
 // Leave takes an idle connection out of service, because it has ended or must
 // close. It returns false when the connection was given a tick in the
 // meantime, which then must be completed first.

@@ -11,8 +11,10 @@ import (
 // Prober calls neither with its mutex held.
 type Conn interface {
 	// Send begins one tick and is followed by exactly one Link.Done, from
-	// another goroutine or before Send returns.
-	Send(Tick)
+	// another goroutine or before Send returns. It returns false when it
+	// finds that the connection has ended and nothing was sent: then it has
+	// called Link.Refuse, no Done follows, and the tick is the caller's again.
+	Send(Tick) bool
 	// Retire closes the connection for the reason: at once when it is idle,
 	// after its last request when it is busy.
 	Retire(CloseReason)
@@ -54,6 +56,7 @@ type Prober struct {
 	ledger    Ledger
 	backlog   backlog
 	expiring  uint64 // left the backlog, about to be completed without a connection
+	refused   int    // ticks in flight that look for another connection
 	idle      idleList
 	links     map[*Link]struct{}
 	open      int // links that may carry ticks, or are being opened to
@@ -161,14 +164,46 @@ func (p *Prober) dispatch(now Instant) {
 	}
 }
 
-// start gives a begun tick to its link. It is called without mu.
+// start gives a tick that is counted as in flight to its link, and to another
+// one where that turns out to have ended. It is called without mu.
 func (p *Prober) start(l *Link, t Tick) {
-	if l.conn != nil {
-		l.conn.Send(t)
-		return
+	for l != nil {
+		if l.conn == nil {
+			l.tick, l.bound = t, true
+			p.opener.Open(l)
+			return
+		}
+		if l.conn.Send(t) {
+			return
+		}
+		l = p.instead(&t)
 	}
-	l.tick, l.bound = t, true
-	p.opener.Open(l)
+}
+
+// instead finds another place for a tick that was refused, or puts it back
+// where the oldest of the backlog wait and returns nil. It is called without
+// mu.
+func (p *Prober) instead(t *Tick) *Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ledger.InFlight--
+	l := p.place()
+	switch {
+	case l != nil:
+	case p.closing:
+		p.expiring++
+		p.mu.Unlock()
+		p.drop(*t, ScheduleShutdown)
+		p.mu.Lock()
+	default:
+		if t.Taken == 0 {
+			t.Taken = p.clock.Now()
+		}
+		p.backlog.pushBack(*t)
+	}
+	p.refused--
+	p.ended()
+	return l
 }
 
 // place finds the connection for one tick and counts the tick as in flight,
@@ -204,7 +239,13 @@ func (p *Prober) newLink() *Link {
 // forget ends a link. It is called with mu held.
 func (p *Prober) forget(l *Link) {
 	delete(p.links, l)
-	if p.closing && len(p.links) == 0 {
+	p.ended()
+}
+
+// ended lets Close return when nothing is left. It is called with mu held,
+// after each change that may have been the last.
+func (p *Prober) ended() {
+	if p.closing && len(p.links) == 0 && p.refused == 0 {
 		close(p.links0)
 	}
 }
@@ -260,9 +301,7 @@ func (p *Prober) Close(ctx context.Context) {
 	if !p.closing {
 		p.closing = true
 		p.refill.stop()
-		if len(p.links) == 0 {
-			close(p.links0)
-		}
+		p.ended()
 	}
 	p.stopOpen()
 	for p.backlog.len() > 0 {

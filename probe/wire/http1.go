@@ -22,11 +22,13 @@ var past = time.Unix(1, 0)
 
 // The states of an http1. It is busy from Send until its reader has completed
 // the request; dying, when its reader has seen the end of an idle connection
-// to which the Prober has just given a tick.
+// to which the Prober has just given a tick; refused, when Send has found that
+// it has ended and has sent nothing.
 const (
 	idle uint32 = iota
 	busy
 	dying
+	refused
 )
 
 // http1 is one HTTP/1.1 connection (RFC 9112). Its goroutine is the only
@@ -87,8 +89,15 @@ func (c *http1) resetResponse() {
 	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
 }
 
-// Send begins a request on an idle connection. See [probe.Conn].
-func (c *http1) Send(t probe.Tick) {
+// Send begins a request on an idle connection. See [probe.Conn]. The reader may
+// not have had the time to see that the door has closed the connection, so that
+// Send asks the kernel: such a request would be lost through no fault of the
+// door.
+func (c *http1) Send(t probe.Tick) bool {
+	if c.socket.ended() {
+		c.refuse()
+		return false
+	}
 	now := c.clock.Now()
 	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now}
 	c.reused = true
@@ -98,9 +107,19 @@ func (c *http1) Send(t probe.Tick) {
 		c.written = nil
 		c.state.Store(busy)
 		close(c.sent)
-		return
+		return true
 	}
 	c.transmit()
+	return true
+}
+
+// refuse leaves a connection that has ended to its reader.
+func (c *http1) refuse() {
+	c.link.Refuse()
+	if !c.state.CompareAndSwap(idle, refused) {
+		c.state.Store(refused)
+		close(c.sent)
+	}
 }
 
 // prepare sets what the reader must know of the request.

@@ -110,7 +110,9 @@ func (c *http1) complete(o probe.Outcome, reason probe.CloseReason, now probe.In
 		c.close(reason)
 		return false
 	case more:
-		c.Send(next)
+		if !c.Send(next) {
+			c.link.HandOn(next)
+		}
 		return true
 	}
 	return !c.closeIfRetired()
@@ -197,7 +199,7 @@ func (c *http1) lostReason(err error) probe.CloseReason {
 }
 
 // endIdle ends an idle connection. When the Prober has just given it a tick,
-// that tick's request crossed the end: it is stale.
+// that tick's request crossed the end: it is stale, unless it was refused.
 func (c *http1) endIdle(reason probe.CloseReason) bool {
 	if c.link.Leave() {
 		c.close(reason)
@@ -206,6 +208,10 @@ func (c *http1) endIdle(reason probe.CloseReason) bool {
 	c.sent = make(chan struct{})
 	if c.state.CompareAndSwap(idle, dying) {
 		<-c.sent
+	}
+	if c.state.Load() == refused {
+		c.close(reason)
+		return false
 	}
 	outcome := probe.ReadStale
 	if reason == probe.CloseShutdown {

@@ -28,6 +28,9 @@ type socket struct {
 	buf      []byte // of attempt
 	n        int    // of attempt
 	err      error  // of attempt
+
+	look func(fd uintptr) // of ended
+	over bool             // of look
 }
 
 func newSocket(c net.Conn) *socket {
@@ -42,7 +45,21 @@ func newSocket(c net.Conn) *socket {
 		s.n, s.err = writeOnce(fd, s.buf)
 		return true
 	}
+	s.look = func(fd uintptr) { s.over = peerEnded(fd) }
 	return s
+}
+
+// ended reports whether the peer has ended the connection, although bytes may
+// be left to read. It returns false where that cannot be told. Only who may
+// send calls it.
+func (s *socket) ended() bool {
+	if s.raw == nil {
+		return false
+	}
+	s.over = false
+	// A connection that this side has closed is its reader's business.
+	_ = s.raw.Control(s.look)
+	return s.over
 }
 
 // Read counts what it reads.
