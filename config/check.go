@@ -81,7 +81,7 @@ func (c *checker) fields(t *Target) {
 		c.fail("catch_up", "%v is out of range; write 0 for no limit, or a factor of the rate from 1 to %d", t.CatchUp, mostCatchUp)
 	}
 	c.later("pacing", t.Pacing, "precise")
-	c.later("arrival", t.Arrival, "constant")
+	c.later("arrival", t.Arrival, "uniform")
 	c.later("churn", t.Churn, "")
 }
 

@@ -38,7 +38,6 @@ func (c *checker) metrics(m *Metrics) {
 	c.bounds("handshake", &b.Handshake)
 	c.bounds("phase", &b.Phase)
 	c.bounds("lateness", &b.Lateness)
-	c.bounds("self_latency", &b.SelfLatency)
 }
 
 // bounds checks the boundaries that are added to a family, and sorts them.

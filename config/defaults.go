@@ -29,7 +29,7 @@ func builtInTarget() Target {
 		Expect:      Expect{Status: []string{"2xx"}, MaxBody: 1 << 20, Headers: map[string]string{}},
 		Backlog:     30 * time.Second,
 		Pacing:      "precise",
-		Arrival:     "constant",
+		Arrival:     "uniform",
 	}
 }
 

@@ -33,8 +33,7 @@ type Buckets struct {
 	ServiceTime []float64 `yaml:"service_time"`
 	Handshake   []float64 `yaml:"handshake"`
 	Phase       []float64 `yaml:"phase"`
-	Lateness    []float64 `yaml:"lateness"`
-	SelfLatency []float64 `yaml:"self_latency"`
+	Lateness    []float64 `yaml:"lateness"` // of self latency too
 }
 
 // Target is one door probed with one traffic profile. Printing or logging it
@@ -58,7 +57,7 @@ type Target struct {
 	Backlog     time.Duration     `yaml:"backlog"`  // a tick that has waited this long fails as expired, above 0
 	CatchUp     float64           `yaml:"catch_up"` // × rate; 0: no limit, else at least 1
 	Pacing      string            `yaml:"pacing"`   // "precise"
-	Arrival     string            `yaml:"arrival"`  // "constant"
+	Arrival     string            `yaml:"arrival"`  // "uniform": evenly spaced
 	Churn       string            `yaml:"churn"`    // empty in this version
 }
 
