@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Each test is one file of testdata/script, which runs the program in a
+// process of its own. Further commands of the scripts:
+//
+//	code N PROGRAM [ARG...]    runs it; it must exit with N
+//	door NAME [OPTION...]      starts a door; see startDoor
+//	[!] saw NAME PATTERN       a request that the door was sent matches
+//	sawall NAME N [CONNS]      the door was sent N requests, over CONNS connections
+//	await NAME N               waits until the door was sent N requests
+//	freeport NAME              sets $NAME to a port that is free
+//	busyport NAME              sets $NAME to a port that somebody listens on
+//	get URL [STATUS]           waits until URL answers so (200); the body is stdout
+//	term                       sends SIGTERM to the programs in the background
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               setup,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await":    await,
+			"busyport": busyPort,
+			"code":     code,
+			"door":     startDoor,
+			"freeport": freePort,
+			"get":      get,
+			"saw":      saw,
+			"sawall":   sawAll,
+			"term":     term,
+		},
+	})
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"steadyprobe": main})
+}
+
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("running %s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, want %d", args[1], got, want)
+	}
+}
+
+func term(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: term")
+	}
+	for _, c := range ts.BackgroundCmds() {
+		if c.ProcessState == nil {
+			ts.Check(c.Process.Signal(syscall.SIGTERM))
+		}
+	}
+}
+
+func TestProgramVersion(t *testing.T) {
+	if got := programVersion("1.2.3"); got != "1.2.3" {
+		t.Errorf("the linker's version came out as %q", got)
+	}
+	if programVersion("") == "" {
+		t.Error("a build without the linker's version has none")
+	}
+}
+
+func TestOutputKeepsUntilWritten(t *testing.T) {
+	name := t.TempDir() + "/report"
+	if err := os.WriteFile(name, []byte("what an earlier run found\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	holds := func(want string) {
+		t.Helper()
+		got, err := os.ReadFile(name)
+		if err != nil || string(got) != want {
+			t.Errorf("the file holds %q (%v), want %q", got, err, want)
+		}
+	}
+	out, err := openOutput(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds("what an earlier run found\n")
+	for _, part := range []string{"new", "er\n"} {
+		if _, err := out.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := out.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	}
+	holds("newer\n")
+}
