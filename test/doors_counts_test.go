@@ -40,7 +40,7 @@ func TestDoorsCountTheSame(t *testing.T) {
 					}
 					t.Run(row.name, func(t *testing.T) {
 						before, logBefore := d.counts(), d.server.Log()
-						r := once(t, 2*time.Second, d.target(t, row.profile))[0]
+						r := once(t, 1500*time.Millisecond, d.target(t, row.profile))[0]
 						checkAnswers(t, &r, row.profile)
 						compareCounts(t, &r, d.counts().since(before))
 						compareLog(t, &r, logSince(d.server.Log(), logBefore), versions.log)
