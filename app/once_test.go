@@ -232,9 +232,14 @@ func TestOnceInterruptedWhileSettling(t *testing.T) {
 	ctx, cancel := contextFor(t)
 	defer cancel()
 	c := target1(t, door.URL("http"))
-	c.Timeout, c.Backlog = 500*time.Millisecond, time.Hour
-	time.AfterFunc(350*time.Millisecond, cancel) // the window is from 100 to 150 ms
-	r := onceFor(t, ctx, OnceOptions{Targets: []config.Target{c}, Duration: 50 * time.Millisecond})[0]
+	// The window is from 100 to 150 ms, its first tick is in flight until 1.6 s,
+	// and progress is told, and ctx done, after 1 s.
+	c.Timeout, c.Backlog = 1500*time.Millisecond, time.Hour
+	r := onceFor(t, ctx, OnceOptions{
+		Targets:  []config.Target{c},
+		Duration: 50 * time.Millisecond,
+		Progress: func(report.Progress) { cancel() },
+	})[0]
 	if r.FailuresBy["read/timeout"] != 1 || r.FailuresBy["schedule/shutdown"] != 4 || r.Failures != 5 {
 		t.Errorf("failures %v", r.FailuresBy)
 	}
