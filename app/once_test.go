@@ -208,6 +208,31 @@ func TestOnceInterrupted(t *testing.T) {
 	}
 }
 
+// A stalled door holds the only connection when the run is interrupted: the
+// report tells what had no outcome then, and what became of it.
+func TestOnceInterruptedBeforeAStalledDoor(t *testing.T) {
+	door := faultdoor.Listen(t, faultdoor.Silent())
+	ctx, cancel := contextFor(t)
+	defer cancel()
+	c := target1(t, door.URL("http"))
+	c.Timeout = 1500 * time.Millisecond
+	r := onceFor(ctx, t, OnceOptions{
+		Targets:  []config.Target{c},
+		Duration: time.Hour,
+		Progress: func(report.Progress) { cancel() }, // after 1 s
+	})[0]
+	waiting := r.Scheduled - 1
+	if u := r.Unfinished; waiting < 50 || u.InFlight != 1 || u.Backlog != waiting {
+		t.Errorf("of %d ticks %+v had no outcome when the window ended, want 1 in flight and the others in the backlog", r.Scheduled, u)
+	}
+	if r.FailuresBy["read/timeout"] != 1 || r.FailuresBy["schedule/shutdown"] != waiting {
+		t.Errorf("failures %v of %d ticks", r.FailuresBy, r.Scheduled)
+	}
+	if want := 1 / r.DurationSeconds; r.AchievedRate != want {
+		t.Errorf("achieved %v requests/s, want %v", r.AchievedRate, want)
+	}
+}
+
 func TestOnceInterruptedWhileWarmingUp(t *testing.T) {
 	door := faultdoor.Listen(t, faultdoor.Silent())
 	ctx, cancel := contextFor(t)
