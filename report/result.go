@@ -59,7 +59,7 @@ type Result struct {
 	Saturated    []string `json:"saturated"`     // the probe's resources that ran short
 	Trustworthy  bool     `json:"trustworthy"`   // nothing is in Distrust
 	Distrust     []string `json:"distrust"`      // why the figures are not to be trusted
-	ScheduleKept bool     `json:"schedule_kept"` // no tick was dropped, and 99 % of the rate begun within the window
+	ScheduleKept bool     `json:"schedule_kept"` // every tick was begun within the window
 	Remarks      []string `json:"remarks"`       // what was not kept, dropped or cut, and how much
 	Warnings     []string `json:"warnings"`
 
