@@ -4,10 +4,16 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
-	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// What the probe adds to a figure disturbs it above both of these: a share of
+// the median service time, and a length that no idle machine reaches. The
+// watch over the process (steadyprobe_saturated) has the same limits.
+const (
+	disturbanceShare   = 0.05
+	disturbanceSeconds = 0.001
 )
 
 // The schedule counts as kept at this part of the configured rate.
@@ -24,8 +30,7 @@ func (r *Result) judge(l *probe.Ledger) {
 
 // distrust returns the reasons not to trust the figures.
 func (r *Result) distrust() (why []string) {
-	// What steadyprobe_saturated goes by.
-	limit := saturation.Limit(time.Duration(r.ServiceTime.P50 * float64(time.Second))).Seconds()
+	limit := max(disturbanceSeconds, disturbanceShare*r.ServiceTime.P50)
 	for _, own := range []struct {
 		name string
 		p99  float64
