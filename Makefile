@@ -5,7 +5,7 @@ version  := github.com/prometheus/common/version
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
-.PHONY: help setup build test lint fuzz bench e2e demo run clean
+.PHONY: help setup build test lint fuzz bench gobench e2e demo run clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' Makefile
@@ -29,7 +29,12 @@ lint: ## format and lint
 fuzz: ## fuzz every target for 30 s
 	@scripts/fuzz
 
-bench: ## the benchmarks
+bench: ## side by side with other tools, see bench/README.md (BENCH="flags")
+	@scripts/setup nginx haproxy wrk ab h2load
+	@scripts/tools build peers
+	go run ./bench -path "$$(scripts/tools where peers)" $(BENCH)
+
+gobench: ## the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
 
 run: ## a door and the daemon that probes it
