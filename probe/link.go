@@ -96,6 +96,10 @@ func (l *Link) Failed(s *Sample) {
 	if l.bound {
 		p.ledger.InFlight--
 		p.ledger.complete(s, &p.target)
+		if p.target.Closed {
+			// No schedule paces what comes next: do not hammer a dead door.
+			p.refill.failed(s.End)
+		}
 	} else {
 		p.ledger.Bytes.Add(s.Bytes)
 		if s.Outcome != ScheduleShutdown {

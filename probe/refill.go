@@ -37,15 +37,19 @@ func (r *refill) stop() {
 }
 
 // refillLinks returns the links that must be opened to keep a warm target's
-// connections, or sets a timer where it is too early. It is called with mu
+// connections, or sets a timer where it is too early, for them or for the
+// ticks of a closed loop. It is called with mu
 // held; the links must be opened.
 func (p *Prober) refillLinks(now Instant) (links []*Link) {
-	if !p.target.Warm || p.closing || p.open >= p.target.Connections {
+	if !p.target.Warm && !p.running || p.closing || p.open >= p.target.Connections {
 		return nil
 	}
 	if now < p.refill.next {
 		p.refillLater(now)
 		return nil
+	}
+	if !p.target.Warm {
+		return nil // the ticks of the closed loop open them
 	}
 	for p.open < p.target.Connections {
 		l := p.newLink()
@@ -64,9 +68,10 @@ func (p *Prober) refillLater(now Instant) {
 	p.refill.timer.Reset(delay)
 }
 
-// fill opens what is missing of a warm target's connections.
+// fill opens what is missing of the target's connections.
 func (p *Prober) fill() {
 	p.mu.Lock()
+	p.dispatch(p.clock.Now())
 	links := p.refillLinks(p.clock.Now())
 	p.mu.Unlock()
 	for _, l := range links {

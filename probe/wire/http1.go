@@ -31,14 +31,15 @@ const (
 	refused
 )
 
-// http1 is one HTTP/1.1 connection (RFC 9112). Its goroutine is the only
-// reader and completes every request. Who sends sets the fields of the request,
+// http1 is one HTTP/1.1 connection (RFC 9112). Its reader, a goroutine of its
+// own or a Loop, is the only one and completes every request. Who sends sets the fields of the request,
 // publishes them by state, and touches none of them afterwards: a fast answer
 // is completed before the write returns.
 type http1 struct {
 	opener    *Opener
 	clock     probe.Clock
 	link      *probe.Link
+	loop      *Loop // that reads; nil: a goroutine does
 	socket    *socket
 	conn      net.Conn // the socket, or TLS over it
 	roundTrip time.Duration
@@ -56,15 +57,16 @@ type http1 struct {
 	reused   bool
 
 	// Of the reader.
-	response response
-	buffer   []byte
-	sent     chan struct{} // closed by Send when state was dying
+	response  response
+	buffer    []byte            // of a goroutine
+	lingering probe.CloseReason // waits for the door to close it, until the deadline
+	sent      chan struct{}     // closed by Send when state was dying
+	forget    func() bool       // no longer abort when the link's context is done
 }
 
 // run carries requests from the end of the opening until the connection is
-// closed.
+// closed, or until a loop does.
 func (c *http1) run() {
-	c.buffer = make([]byte, firstBuffer)
 	c.resetResponse()
 	opening := c.sample
 	_, bound := c.link.Bound()
@@ -72,15 +74,20 @@ func (c *http1) run() {
 		c.state.Store(busy)
 	}
 	c.link.Opened(c, 1, &opening)
-	stop := context.AfterFunc(c.link.Context(), c.abort)
-	defer stop()
+	c.forget = context.AfterFunc(c.link.Context(), c.abort)
 	if bound {
 		c.sample.Sent = c.clock.Now()
 		c.prepare()
 		c.transmit()
-	} else if c.closeIfRetired() {
+	}
+	if c.loop != nil {
+		c.loop.add(c)
 		return
 	}
+	if !bound && c.closeIfRetired() {
+		return
+	}
+	c.buffer = make([]byte, firstBuffer)
 	for c.read() {
 	}
 }
@@ -166,29 +173,43 @@ func (c *http1) writeLong() {
 
 // writeFailed leaves the request to the reader. A connection that the peer has
 // ended may hold its last words, and reading ends by itself; any other must be
-// closed, and never a tls.Conn here, because its Close may wait.
+// cut, and never a tls.Conn here, because its Close may wait.
 func (c *http1) writeFailed(err error) {
 	c.writeErr.Store(&err)
 	if !isReset(err) {
-		c.socket.Conn.Close()
+		c.socket.cut()
 	}
 }
 
+// setDeadline makes a goroutine wake up then. A loop looks at the deadlines of
+// its connections itself.
 func (c *http1) setDeadline(i probe.Instant) {
+	if c.loop != nil {
+		return
+	}
 	c.socket.readBy(c.clock.Time(i))
 	if c.aborted.Load() {
 		c.socket.readBy(past)
 	}
 }
 
+// wake makes the reader look at what was asked of it.
+func (c *http1) wake() {
+	if c.loop != nil {
+		c.loop.wake(c)
+		return
+	}
+	c.socket.readBy(past)
+}
+
 // Retire closes the connection when it is idle. See [probe.Conn].
 func (c *http1) Retire(reason probe.CloseReason) {
 	c.retired.Store(uint32(reason))
-	c.socket.readBy(past)
+	c.wake()
 }
 
 // abort ends the connection whatever it does.
 func (c *http1) abort() {
 	c.aborted.Store(true)
-	c.socket.readBy(past)
+	c.wake()
 }

@@ -57,7 +57,9 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Clock = probe.NewClock()
+	if o.Clock == (probe.Clock{}) {
+		o.Clock = probe.NewClock()
+	}
 	if o.Resolver == nil {
 		o.Resolver = resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: o.Clock, Refresh: time.Minute})
 	}

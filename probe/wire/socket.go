@@ -15,7 +15,8 @@ import (
 // its own. Where the connection offers no raw access, writes block.
 type socket struct {
 	net.Conn
-	raw syscall.RawConn
+	raw    syscall.RawConn
+	looped *looped // the connection, where a Loop reads it; nil: it is any other
 
 	sent, received atomic.Uint64
 	taken          probe.Bytes // of the reader: what the last sample told
@@ -35,6 +36,10 @@ type socket struct {
 
 func newSocket(c net.Conn) *socket {
 	s := &socket{Conn: c}
+	if l, ok := c.(*looped); ok {
+		s.looped = l
+		return s
+	}
 	if sc, ok := c.(syscall.Conn); ok && rawWrites {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw = raw
@@ -53,6 +58,9 @@ func newSocket(c net.Conn) *socket {
 // be left to read. It returns false where that cannot be told. Only who may
 // send calls it.
 func (s *socket) ended() bool {
+	if s.looped != nil {
+		return s.looped.ended()
+	}
 	if s.raw == nil {
 		return false
 	}
@@ -143,7 +151,16 @@ func (s *socket) block(on bool) {
 func (s *socket) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.flushing != nil
+	return s.flushing != nil || s.looped != nil && s.looped.pending()
+}
+
+// cut ends the connection while its reader still uses it.
+func (s *socket) cut() {
+	if s.looped != nil {
+		s.looped.cut()
+		return
+	}
+	_ = s.Conn.Close()
 }
 
 // Close closes the connection and waits for the end of a flush.
