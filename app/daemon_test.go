@@ -225,6 +225,18 @@ func TestRunCannotStart(t *testing.T) {
 	}
 }
 
+func TestRunStoppedAtOnce(t *testing.T) {
+	door := faultdoor.Listen(t, good())
+	ctx, cancel := contextFor(t)
+	cancel()
+	if err := Run(ctx, options(configured(t, "targets:\n"+targetOf("one", door.URL("http"), "rate: 1000, connection: {warm: true}")), "127.0.0.1:0")); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+	if n := door.Counts().Requests; n != 0 {
+		t.Errorf("the door was sent %d requests", n)
+	}
+}
+
 func TestRestartOnTheSamePort(t *testing.T) {
 	address := faultdoor.Refused(t)
 	file := configured(t, "targets:\n"+targetOf("one", "http://127.0.0.1:1/", "rate: 1"))

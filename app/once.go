@@ -79,14 +79,14 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	}
 	defer e.close()
 	runs := make([]*once, len(o.Targets))
-	targets := make([]*target, len(o.Targets))
 	for i, c := range o.Targets {
 		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock})}}
 		if r.target, err = e.newTarget(c, o.Version, &r.recorder); err != nil {
 			return nil, err
 		}
-		runs[i], targets[i] = r, r.target
+		runs[i] = r
 	}
+	targets := targetsOf(runs)
 	defer drain(aborted(), targets)
 	defer e.remove(targets)
 	warmUp(ctx, targets)
@@ -166,8 +166,8 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			ended := e.interrupt(runs)
-			took = min(length, max(0, ended.Sub(origin)))
+			e.remove(targetsOf(runs))
+			took = min(length, max(0, e.clock.Now().Sub(origin)))
 			running = false
 		}
 	}
@@ -178,36 +178,25 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	return took
 }
 
-// interrupt ends the schedules early, and returns when none of them gave a
-// tick any more. What is in flight gets its time, the backlog does not.
-func (e *engine) interrupt(runs []*once) (ended probe.Instant) {
+// targetsOf returns the targets of runs.
+func targetsOf(runs []*once) []*target {
 	targets := make([]*target, len(runs))
-	var longest time.Duration
 	for i, r := range runs {
 		targets[i] = r.target
-		longest = max(longest, r.config.Timeout)
 	}
-	e.remove(targets)
-	ended = e.clock.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
-	defer cancel()
-	drain(ctx, targets)
-	for _, r := range runs {
-		l := r.prober.Ledger()
-		r.due = l.Scheduled
-	}
-	return ended
+	return targets
 }
 
 // settle waits until every tick was given and has an outcome. Each has one
 // within its target's backlog and timeout; the rest is the probe's lateness.
-// When ctx is done it waits for what is in flight only.
+// When ctx is done, what is in flight gets its time and the backlog does not.
 func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Time, tell func()) {
-	var longest time.Duration
+	var backlog, timeout time.Duration
 	for _, r := range runs {
-		longest = max(longest, r.config.Backlog+r.config.Timeout)
+		backlog = max(backlog, r.config.Backlog)
+		timeout = max(timeout, r.config.Timeout)
 	}
-	limit := e.clock.Now().Add(longest + time.Second)
+	limit := e.clock.Now().Add(backlog + timeout + time.Second)
 	check := time.NewTicker(5 * time.Millisecond)
 	defer check.Stop()
 	for !settled(runs) && e.clock.Now() < limit {
@@ -216,7 +205,11 @@ func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Ti
 		case <-second:
 			tell()
 		case <-ctx.Done():
-			e.interrupt(runs)
+			last, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			targets := targetsOf(runs)
+			e.remove(targets)
+			drain(last, targets)
 			return
 		}
 	}

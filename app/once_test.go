@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func validated(t *testing.T, targets ...config.Target) []config.Target {
 
 // onceFor runs the targets for a while, and holds each result to the identities
 // that hold for all.
-func onceFor(t *testing.T, ctx context.Context, o OnceOptions) []report.Result {
+func onceFor(ctx context.Context, t *testing.T, o OnceOptions) []report.Result {
 	t.Helper()
 	o.Logger = quiet()
 	validated(t, o.Targets...)
@@ -107,7 +108,7 @@ func TestOnceSendsRateTimesDuration(t *testing.T) {
 			c := target1(t, door.URL("http"))
 			c.Connections = row.connections
 			setRate(t, &c, row.rate)
-			r := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{c}, Duration: row.duration})[0]
+			r := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c}, Duration: row.duration})[0]
 			if n := door.Counts().Requests; r.Scheduled != row.want || n != row.want {
 				t.Errorf("scheduled %d, the door was sent %d, want %d", r.Scheduled, n, row.want)
 			}
@@ -127,7 +128,7 @@ func TestOnceSendsRateTimesDuration(t *testing.T) {
 func TestOnceDoesNotReportTheWarmUp(t *testing.T) {
 	door := faultdoor.Listen(t, good())
 	c := target1(t, door.URL("http"))
-	r := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{c}, WarmUp: 100 * time.Millisecond, Duration: 50 * time.Millisecond})[0]
+	r := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c}, WarmUp: 100 * time.Millisecond, Duration: 50 * time.Millisecond})[0]
 	// 10 before the window, 5 in it.
 	if got := door.Counts(); got.Requests != 15 || r.Scheduled != 5 || r.Responses["200"] != 5 || r.Latency.Count != 5 {
 		t.Errorf("the door was sent %d; scheduled %d, responses %v, latency of %d", got.Requests, r.Scheduled, r.Responses, r.Latency.Count)
@@ -142,7 +143,7 @@ func TestOnceSeveralTargets(t *testing.T) {
 	a, b, dead := target1(t, healthy.URL("http")), target1(t, stalled.URL("http")), target1(t, "http://"+faultdoor.Refused(t))
 	b.Timeout = 100 * time.Millisecond
 	b.Backlog = 50 * time.Millisecond
-	results := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{a, b, dead}, Duration: 100 * time.Millisecond})
+	results := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{a, b, dead}, Duration: 100 * time.Millisecond})
 	for i, want := range []map[string]uint64{
 		{},
 		// The first tick has the only connection until it times out after 100 ms.
@@ -174,7 +175,7 @@ func TestOnceBacklogExpires(t *testing.T) {
 	door := faultdoor.Listen(t, faultdoor.Silent())
 	c := target1(t, door.URL("http"))
 	c.Timeout, c.Backlog = 300*time.Millisecond, 50*time.Millisecond
-	r := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{c}, Duration: 100 * time.Millisecond})[0]
+	r := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c}, Duration: 100 * time.Millisecond})[0]
 	if r.FailuresBy["read/timeout"] != 1 || r.FailuresBy["schedule/expired"] != 9 || r.Failures != 10 {
 		t.Errorf("failures %v", r.FailuresBy)
 	}
@@ -197,13 +198,38 @@ func TestOnceInterrupted(t *testing.T) {
 		cancel()
 	}()
 	c := target1(t, door.URL("http"))
-	r := onceFor(t, ctx, OnceOptions{Targets: []config.Target{c}, Duration: time.Hour})[0]
+	r := onceFor(ctx, t, OnceOptions{Targets: []config.Target{c}, Duration: time.Hour})[0]
 	if got := door.Counts(); r.Scheduled < 5 || r.Completed != got.Requests || got.Answers != got.Requests {
 		t.Errorf("completed %d, the door was sent %d and answered %d", r.Completed, got.Requests, got.Answers)
 	}
 	// At 100/s a window with n ticks is longer than (n-1) × 10 ms.
 	if least := float64(r.Scheduled-1) * 0.01; r.DurationSeconds < least || r.DurationSeconds > patience.Seconds() {
 		t.Errorf("a window of %v s for %d ticks", r.DurationSeconds, r.Scheduled)
+	}
+}
+
+// A stalled door holds the only connection when the run is interrupted: the
+// report tells what had no outcome then, and what became of it.
+func TestOnceInterruptedBeforeAStalledDoor(t *testing.T) {
+	door := faultdoor.Listen(t, faultdoor.Silent())
+	ctx, cancel := contextFor(t)
+	defer cancel()
+	c := target1(t, door.URL("http"))
+	c.Timeout = 1500 * time.Millisecond
+	r := onceFor(ctx, t, OnceOptions{
+		Targets:  []config.Target{c},
+		Duration: time.Hour,
+		Progress: func(report.Progress) { cancel() }, // after 1 s
+	})[0]
+	waiting := r.Scheduled - 1
+	if u := r.Unfinished; waiting < 50 || u.InFlight != 1 || u.Backlog != waiting {
+		t.Errorf("of %d ticks %+v had no outcome when the window ended, want 1 in flight and the others in the backlog", r.Scheduled, u)
+	}
+	if r.FailuresBy["read/timeout"] != 1 || r.FailuresBy["schedule/shutdown"] != waiting {
+		t.Errorf("failures %v of %d ticks", r.FailuresBy, r.Scheduled)
+	}
+	if want := 1 / r.DurationSeconds; r.AchievedRate != want {
+		t.Errorf("achieved %v requests/s, want %v", r.AchievedRate, want)
 	}
 }
 
@@ -219,7 +245,7 @@ func TestOnceInterruptedWhileWarmingUp(t *testing.T) {
 	}()
 	c := target1(t, door.URL("https"))
 	c.Connections, c.Timeout = 3, time.Hour
-	r := onceFor(t, ctx, OnceOptions{Targets: []config.Target{c}, WarmUp: time.Hour, Duration: time.Hour})[0]
+	r := onceFor(ctx, t, OnceOptions{Targets: []config.Target{c}, WarmUp: time.Hour, Duration: time.Hour})[0]
 	if r.Scheduled != 0 || r.DurationSeconds != 0 || r.ConnectionsOpened != 0 {
 		t.Errorf("scheduled %d in %v s over %d connections", r.Scheduled, r.DurationSeconds, r.ConnectionsOpened)
 	}
@@ -235,7 +261,7 @@ func TestOnceInterruptedWhileSettling(t *testing.T) {
 	// The window is from 100 to 150 ms, its first tick is in flight until 1.6 s,
 	// and progress is told, and ctx done, after 1 s.
 	c.Timeout, c.Backlog = 1500*time.Millisecond, time.Hour
-	r := onceFor(t, ctx, OnceOptions{
+	r := onceFor(ctx, t, OnceOptions{
 		Targets:  []config.Target{c},
 		Duration: 50 * time.Millisecond,
 		Progress: func(report.Progress) { cancel() },
@@ -248,14 +274,24 @@ func TestOnceInterruptedWhileSettling(t *testing.T) {
 	}
 }
 
-func TestOnceCountsTheHandshakesOfWarmConnections(t *testing.T) {
+// Handshakes count from the start, as connections do, whether an opening
+// belonged to a tick of the warm-up or to none.
+func TestOnceCountsAllHandshakes(t *testing.T) {
 	ca := testcert.NewCA(t, "door", testcert.Options{})
-	door := faultdoor.Listen(t, faultdoor.TLS(serverTLS(ca.Leaf(t, testcert.Options{})), good()))
-	c := target1(t, door.URL("https"))
-	c.Connections, c.TLS.CAFile = 4, ca.WriteCA(t)
-	r := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{c}, WarmUp: 20 * time.Millisecond, Duration: 50 * time.Millisecond})[0]
-	if got := door.Counts(); r.TLS.Handshakes != 4 || got.Handshakes != 4 || r.TLS.Resumed != got.Resumed || r.ConnectionsOpened != 4 {
-		t.Errorf("%+v over %d connections, the door counted %+v", r.TLS, r.ConnectionsOpened, got)
+	for _, warm := range []bool{true, false} {
+		t.Run(fmt.Sprintf("warm %v", warm), func(t *testing.T) {
+			door := faultdoor.Listen(t, faultdoor.TLS(serverTLS(ca.Leaf(t, testcert.Options{})), good()))
+			c := target1(t, door.URL("https"))
+			c.Connections, c.Connection.Warm, c.TLS.CAFile = 4, warm, ca.WriteCA(t)
+			r := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c}, WarmUp: 50 * time.Millisecond, Duration: 50 * time.Millisecond})[0]
+			got := door.Counts()
+			if r.TLS.Handshakes != 4 || got.Handshakes != 4 || r.TLS.Resumed != got.Resumed || r.ConnectionsOpened != 4 {
+				t.Errorf("%+v over %d connections, the door counted %+v, want 4", r.TLS, r.ConnectionsOpened, got)
+			}
+			if r.Scheduled != 5 || r.Latency.Count != 5 || got.Requests != 10 {
+				t.Errorf("scheduled %d, latency of %d, the door was sent %d", r.Scheduled, r.Latency.Count, got.Requests)
+			}
+		})
 	}
 }
 
@@ -309,7 +345,7 @@ func TestOnceCountsTheBytesOfTheDoor(t *testing.T) {
 			c := target1(t, "http://"+l.Addr().String())
 			c.Connections, c.Connection.Reuse, c.Connection.Warm = 3, row.reuse, row.reuse
 			c.HTTP.Method, c.HTTP.Body = "POST", config.NewSecret(row.body)
-			r := onceFor(t, t.Context(), OnceOptions{Targets: []config.Target{c}, Duration: 100 * time.Millisecond})[0]
+			r := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c}, Duration: 100 * time.Millisecond})[0]
 			if r.Failures != 0 || r.SentBytes != read.Load() || r.ReceivedBytes != written.Load() {
 				t.Errorf("failures %v; sent %d and received %d bytes, the door read %d and wrote %d", r.FailuresBy, r.SentBytes, r.ReceivedBytes, read.Load(), written.Load())
 			}
@@ -320,7 +356,7 @@ func TestOnceCountsTheBytesOfTheDoor(t *testing.T) {
 func TestOnceTellsItsProgress(t *testing.T) {
 	door := faultdoor.Listen(t, good())
 	var told []report.Progress
-	onceFor(t, t.Context(), OnceOptions{
+	onceFor(t.Context(), t, OnceOptions{
 		Targets:  []config.Target{target1(t, door.URL("http")), target1(t, door.URL("http"))},
 		Duration: 1100 * time.Millisecond,
 		Progress: func(p report.Progress) { told = append(told, p) },

@@ -40,6 +40,25 @@ func WriteText(w io.Writer, results []Result) error {
 	return nil
 }
 
+// WriteSummary writes what [WriteText] ends each result with: totals, failures,
+// rates, and what must be known before the figures are believed. It is for a
+// person at a terminal whose report goes elsewhere. It returns the error of w.
+func WriteSummary(w io.Writer, results []Result) error {
+	out := bufio.NewWriter(w)
+	for i := range results {
+		t := text{Writer: out, r: &results[i]}
+		t.linef("%s", printable(t.r.Target))
+		t.totals()
+		t.breakdown()
+		t.rates()
+		t.notes()
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}
+
 // text writes one result. Its writer keeps the first error.
 type text struct {
 	*bufio.Writer

@@ -48,6 +48,27 @@ func (f *fakeFullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// The summary is the target and what the text report ends with.
+func TestWriteSummary(t *testing.T) {
+	results := []Result{New(sick(t))}
+	var text, summary strings.Builder
+	if err := WriteText(&text, results); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteSummary(&summary, results); err != nil {
+		t.Fatal(err)
+	}
+	name, end, _ := strings.Cut(summary.String(), "\n")
+	if name != results[0].Target || !strings.HasSuffix(text.String(), end) {
+		t.Errorf("the summary is not the end of the report:\n%s", &summary)
+	}
+	for _, part := range []string{"requests in", "Failures: ", "Requests/sec:", "NOTE: "} {
+		if !strings.Contains(end, part) {
+			t.Errorf("the summary says nothing of %q:\n%s", part, end)
+		}
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	results := []Result{New(healthy(t))}
 	if err := WriteText(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
@@ -55,6 +76,9 @@ func TestWriteErrors(t *testing.T) {
 	}
 	if err := WriteJSON(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
 		t.Errorf("WriteJSON: %v, want %v", err, errFull)
+	}
+	if err := WriteSummary(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
+		t.Errorf("WriteSummary: %v, want %v", err, errFull)
 	}
 	live := NewLive(&fakeFullDisk{left: 100}, 0)
 	for range 3 {

@@ -95,6 +95,9 @@ func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr 
 	if err != nil {
 		return err
 	}
+	if live != nil && f.output != "" {
+		_ = report.WriteSummary(stderr, results)
+	}
 	write := report.WriteText
 	if f.format == "json" {
 		write = report.WriteJSON
