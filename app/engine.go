@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"os"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
+	"github.com/steadyprobe/steadyprobe/probe/wire"
 )
 
 // engine is what all targets of a process share: the clock, the pacer's thread
@@ -19,6 +22,7 @@ import (
 type engine struct {
 	clock  probe.Clock
 	pacer  *schedule.Pacer
+	loop   *wire.Loop // reads plain connections; nil where the system has none
 	canary *schedule.Canary
 	self   *selfLatency
 	trust  *trust
@@ -42,8 +46,19 @@ func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
 		return nil, fmt.Errorf("starting the self-latency canary: %w", err)
 	}
 	e.canary = canary
+	threads := 1
+	e.loop, err = wire.NewLoop(e.clock)
+	switch {
+	case err == nil:
+		threads++
+	case !errors.Is(err, errors.ErrUnsupported):
+		canary.Close()
+		e.trust.close()
+		return nil, err
+	}
+	if os.Getenv("NOLOOP") != "" { e.loop.Close(); e.loop = nil; threads-- }
 	e.pacer = schedule.New(schedule.Options{Clock: sleeper})
-	e.restore = schedule.ReserveProcs(1, logger)
+	e.restore = schedule.ReserveProcs(threads, logger)
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel
 	go func() {
@@ -60,6 +75,9 @@ func (e *engine) close() {
 	e.canary.Close()
 	e.stop()
 	<-e.ended
+	if e.loop != nil {
+		e.loop.Close()
+	}
 	e.trust.close()
 	e.restore()
 }

@@ -44,6 +44,7 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 	opener := wire.NewOpener(wire.Options{
 		Clock:           e.clock,
 		Resolver:        t.resolver,
+		Loop:            e.loop,
 		TLS:             c.TLSConfig(),
 		Request:         request(&c, version),
 		Reuse:           c.Connection.Reuse,
