@@ -80,7 +80,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	defer e.close()
 	runs := make([]*once, len(o.Targets))
 	for i, c := range o.Targets {
-		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock})}}
+		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock, Closed: c.Rate.Max()})}}
 		if r.target, err = e.newTarget(c, o.Version, &r.recorder); err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	}
 	targets := targetsOf(runs)
 	defer drain(aborted(), targets)
-	defer e.remove(targets)
+	defer e.pacing.remove(targets)
 	warmUp(ctx, targets)
 	if o.WarmUp > 0 {
 		e.traffic(ctx, runs, o.WarmUp, nil)
@@ -140,14 +140,13 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	end := origin.Add(length)
 	for i, r := range runs {
 		start := origin
-		if i > 0 {
+		if i > 0 && !r.closed() {
 			start = start.Add(schedule.Spread(uint64(i), r.rate))
 		}
-		s := schedule.Schedule{Origin: start, Rate: r.rate, End: start.Add(length)}
-		end = max(end, s.End)
+		last := start.Add(length)
+		end = max(end, last)
 		l := r.prober.Ledger()
-		r.due = l.Scheduled + s.Count(s.End)
-		e.pacer.Add(s, r.prober)
+		r.due = l.Scheduled + e.pacing.add(r.target, start, last)
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -166,13 +165,18 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			e.remove(targetsOf(runs))
+			e.pacing.remove(targetsOf(runs))
 			took = min(length, max(0, e.clock.Now().Sub(origin)))
 			running = false
 		}
 	}
 	for _, r := range runs {
 		r.atEnd = r.prober.Ledger()
+		if r.closed() {
+			e.pacing.remove([]*target{r.target})
+			l := r.prober.Ledger()
+			r.due = l.Scheduled
+		}
 	}
 	e.settle(ctx, runs, second.C, tell)
 	return took
@@ -208,7 +212,7 @@ func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Ti
 			last, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			targets := targetsOf(runs)
-			e.remove(targets)
+			e.pacing.remove(targets)
 			drain(last, targets)
 			return
 		}
@@ -265,6 +269,8 @@ func (r *once) input(took time.Duration) report.Input {
 		Rate:        r.config.Rate.Float(),
 		RateText:    r.config.Rate.String(),
 		Connections: r.config.Connections,
+		Closed:      r.closed(),
+		Economy:     r.config.Pacing == "economy",
 		Duration:    took,
 		Ledger:      report.Difference(r.before, end),
 		AtEnd:       report.Difference(r.before, r.atEnd),

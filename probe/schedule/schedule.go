@@ -81,6 +81,29 @@ func (s Schedule) Count(until probe.Instant) uint64 {
 	return count
 }
 
+// Split deals the ticks of s to n schedules of a rate of 1/n each: tick i to
+// the schedule i mod n. An instant may be 1 ns earlier than in s, where both
+// of its terms were rounded down. Shares of a Poisson schedule are Poisson
+// schedules of their own, and together have its rate. A rate of so many digits
+// that a share of it cannot be exact is not split.
+func (s Schedule) Split(n int) []Schedule {
+	rate, exact := s.Rate.over(uint64(n))
+	if !exact || n == 1 {
+		return []Schedule{s}
+	}
+	shares := make([]Schedule, n)
+	for i := range shares {
+		shares[i] = s
+		shares[i].Rate = rate
+		if s.Poisson {
+			shares[i].Seed += uint64(i)
+		} else {
+			shares[i].Origin = s.At(uint64(i))
+		}
+	}
+	return shares
+}
+
 // series is the ticks of a schedule, one after the other.
 type series struct {
 	schedule Schedule

@@ -29,14 +29,16 @@ type Loop struct {
 	bell  int // an eventfd that wakes the thread
 	ended chan struct{}
 
-	mu     sync.Mutex
-	conns  map[int]*http1
-	rung   []*http1 // to be looked at
-	closed bool
+	mu      sync.Mutex
+	conns   map[int]*http1
+	watched map[int]*watched
+	rung    []*http1 // to be looked at
+	closed  bool
 
 	// Of the thread.
 	buffer  []byte
 	ready   []*http1
+	heard   []*watched
 	overdue []*http1
 	next    probe.Instant // when deadlines must be looked at; 0: never
 }
@@ -56,7 +58,7 @@ func NewLoop(clock probe.Clock) (*Loop, error) {
 		unix.Close(epoll)
 		return nil, fmt.Errorf("making an event loop: %w", err)
 	}
-	l := &Loop{clock: clock, epoll: epoll, bell: bell, ended: make(chan struct{}), conns: map[int]*http1{}, buffer: make([]byte, largeBuffer)}
+	l := &Loop{clock: clock, epoll: epoll, bell: bell, ended: make(chan struct{}), conns: map[int]*http1{}, watched: map[int]*watched{}, buffer: make([]byte, largeBuffer)}
 	go l.run()
 	return l, nil
 }
@@ -123,6 +125,9 @@ func (l *Loop) run() {
 		if !l.collect(events[:max(n, 0)]) {
 			return
 		}
+		for _, w := range l.heard {
+			w.serve(l.buffer)
+		}
 		for _, c := range l.ready {
 			l.serve(c)
 		}
@@ -144,7 +149,7 @@ func (l *Loop) patience() int {
 func (l *Loop) collect(events []unix.EpollEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ready = l.ready[:0]
+	l.ready, l.heard = l.ready[:0], l.heard[:0]
 	for _, e := range events {
 		if int(e.Fd) == l.bell {
 			var count [8]byte
@@ -153,6 +158,8 @@ func (l *Loop) collect(events []unix.EpollEvent) bool {
 		}
 		if c := l.conns[int(e.Fd)]; c != nil {
 			l.ready = append(l.ready, c)
+		} else if w := l.watched[int(e.Fd)]; w != nil {
+			l.heard = append(l.heard, w)
 		}
 	}
 	for _, c := range l.rung {
@@ -219,14 +226,14 @@ type looped struct {
 	rest   []byte // what the kernel did not take
 }
 
-// adopt takes a TCP connection over. It returns false, and leaves the
-// connection as it is, where that cannot be.
+// adopt takes a connection over. It returns false, and leaves the connection
+// as it is, where that cannot be.
 func (l *Loop) adopt(c net.Conn) (*looped, bool) {
-	tcp, ok := c.(*net.TCPConn)
+	sc, ok := c.(syscall.Conn)
 	if !ok {
 		return nil, false
 	}
-	raw, err := tcp.SyscallConn()
+	raw, err := sc.SyscallConn()
 	if err != nil {
 		return nil, false
 	}
@@ -238,8 +245,8 @@ func (l *Loop) adopt(c net.Conn) (*looped, bool) {
 	}); err != nil || fd < 0 {
 		return nil, false
 	}
-	_ = tcp.Close()
-	return &looped{Conn: tcp, loop: l, fd: fd}, true
+	_ = c.Close()
+	return &looped{Conn: c, loop: l, fd: fd}, true
 }
 
 // Read reads what is there, or returns EAGAIN.

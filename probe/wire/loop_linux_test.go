@@ -8,6 +8,7 @@ import (
 
 	door "github.com/steadyprobe/steadyprobe/internal/faultdoor"
 	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
 
 func newLoop(tb testing.TB) *Loop {
@@ -91,5 +92,27 @@ func TestLoopFinishesWhatTheKernelDidNotTake(t *testing.T) {
 		if s := r.next(); s.Outcome != probe.Success {
 			t.Errorf("%v, want a success", s.Outcome)
 		}
+	}
+}
+
+// TestLoopCarriesACanary measures self latency through a loop.
+func TestLoopCarriesACanary(t *testing.T) {
+	l := newLoop(t)
+	clock := schedule.Portable(l.clock)
+	observed := make(chan time.Duration, 10)
+	canary, err := schedule.NewCanary(clock, l.Watch, func(d time.Duration) { observed <- d })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		canary.Take(clock.Now().Add(-3 * time.Millisecond))
+		if d := <-observed; d < 3*time.Millisecond {
+			t.Errorf("observed %v for what was due 3 ms before", d)
+		}
+	}
+	canary.Close()
+	canary.Close()
+	if n := len(l.watched); n != 0 {
+		t.Errorf("%d connections are still watched", n)
 	}
 }

@@ -21,6 +21,9 @@ func NewLoop(probe.Clock) (*Loop, error) { return nil, errors.ErrUnsupported }
 // Close does nothing.
 func (*Loop) Close() {}
 
+// Watch returns false.
+func (*Loop) Watch(net.Conn, func([]byte)) (stop func(), ok bool) { return nil, false }
+
 func (*Loop) adopt(net.Conn) (*looped, bool) { return nil, false }
 func (*Loop) add(*http1)                     {}
 func (*Loop) wake(*http1)                    {}
