@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -253,7 +254,7 @@ func (e *engine) progress(runs []*once, origin probe.Instant, length time.Durati
 
 // seconds returns a duration, 0 where s is not a number.
 func seconds(s float64) time.Duration {
-	if s != s {
+	if math.IsNaN(s) {
 		return 0
 	}
 	return time.Duration(s * float64(time.Second))

@@ -190,8 +190,8 @@ func keptLabels() []string {
 	}
 }
 
-// names refuses names that several targets have.
-func (c *checker) names(targets []Target, checkers []*checker) {
+// uniqueNames refuses names that several targets have.
+func uniqueNames(targets []Target, checkers []*checker) {
 	first := map[string]*checker{}
 	for i := range targets {
 		name := targets[i].Name

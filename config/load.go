@@ -136,7 +136,7 @@ func (p *parser) targets(c *checker, doc *document, config *Config) {
 		config.Targets[i] = base.clone()
 		checkers[i] = p.target(common, item, i, &config.Targets[i])
 	}
-	c.names(config.Targets, checkers)
+	uniqueNames(config.Targets, checkers)
 	c.totals(config, checkers)
 	c.closedLoops(config, checkers)
 	warnPorts(config.Targets, checkers, p.ports)

@@ -1,6 +1,9 @@
 package exporter
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Type is the type of a metric family.
 type Type string
@@ -16,7 +19,7 @@ const (
 type Scope string
 
 // The scopes. The families of a target carry the label target and the union of
-// all user labels, before the labels that the catalogue lists.
+// all user labels, besides the labels that the catalogue lists.
 const (
 	PerTarget  Scope = "target"
 	PerProcess Scope = "process"
@@ -290,12 +293,4 @@ var catalogue = [numFamilies]Metric{
 	},
 }
 
-func byName(a, b Metric) int {
-	if a.Name < b.Name {
-		return -1
-	}
-	if a.Name > b.Name {
-		return 1
-	}
-	return 0
-}
+func byName(a, b Metric) int { return cmp.Compare(a.Name, b.Name) }

@@ -33,7 +33,8 @@ func newClassic(bounds []float64) []*dto.Bucket {
 }
 
 // fillClassic writes the classic buckets. It returns false, with all at 0,
-// where d was counted with another number of them.
+// where d was counted with another number of them; a d that holds nothing may
+// have none.
 func fillClassic(h *dto.Histogram, d *record.Distribution) bool {
 	counts := d.Classic
 	fits := len(counts) == len(h.Bucket)+1

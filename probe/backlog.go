@@ -3,7 +3,8 @@ package probe
 const backlogPage = 128
 
 // backlog is a first-in, first-out queue of ticks in pages, so that it grows
-// without copying and what it grew by is given back.
+// without copying and what it grew by is given back. A tick that was refused
+// goes back to its front.
 type backlog struct {
 	first, last *backlogChunk
 	head        int // index of the oldest tick in first
@@ -38,8 +39,8 @@ func (b *backlog) push(t Tick) {
 	b.size++
 }
 
-// pushBack puts a tick in front of all others.
-func (b *backlog) pushBack(t Tick) {
+// pushFront puts a tick in front of all others.
+func (b *backlog) pushFront(t Tick) {
 	if b.size == 0 {
 		b.push(t)
 		return

@@ -2,8 +2,8 @@ package probe
 
 import "time"
 
-// Instant is a point of monotonic time in nanoseconds since the process
-// started. The zero Instant means "never".
+// Instant is a point of monotonic time: what a [Clock] reads, in nanoseconds,
+// which is 1 s when the clock is made. The zero Instant means "never".
 type Instant int64
 
 // Sub returns the time from j to i.
@@ -27,6 +27,3 @@ func (c Clock) Now() Instant { return Instant(time.Since(c.origin)) }
 
 // Time returns i as a time with a monotonic reading, fit for deadlines.
 func (c Clock) Time(i Instant) time.Time { return c.origin.Add(time.Duration(i)) }
-
-// Wall returns i as seconds since the Unix epoch, for people to read.
-func (c Clock) Wall(i Instant) time.Time { return c.Time(i).Round(0) }

@@ -8,16 +8,17 @@ import "context"
 //	opening → busy ⇄ idle → closed, opening → closed, busy → closed
 //
 // and every change happens under the Prober's mutex. Only the connection's own
-// goroutine calls the methods of a Link.
+// goroutine calls the methods of a Link, but for Refuse, which is for who sends.
 type Link struct {
 	p *Prober
 
 	// Set before the opening begins, constant from then on.
-	tick     Tick
-	bound    bool // the opening belongs to tick
-	replaces *Link
+	tick  Tick
+	bound bool // the opening belongs to tick
 
-	// Guarded by p.mu.
+	// Guarded by p.mu. Only Opened sets conn, and who has been given a slot of
+	// the link may read it without.
+	replaces  *Link // the link that this one is opened for; nil: none
 	conn      Conn
 	slots     int
 	busy      int // slots that carry a tick

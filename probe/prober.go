@@ -218,7 +218,7 @@ func (p *Prober) instead(t *Tick) *Link {
 		if t.Taken == 0 {
 			t.Taken = p.clock.Now()
 		}
-		p.backlog.pushBack(*t)
+		p.backlog.pushFront(*t)
 	}
 	p.refused--
 	p.ended()

@@ -119,14 +119,14 @@ func TestBacklogTakesTicksBack(t *testing.T) {
 	}
 	// 127 fit before the head's place, the others need pages before that one.
 	for i := Instant(128); i >= -200; i-- {
-		b.pushBack(Tick{Intended: i})
+		b.pushFront(Tick{Intended: i})
 	}
 	for i := Instant(-200); i < 300; i++ {
 		if got := b.pop().Intended; got != i {
 			t.Fatalf("popped tick %d, want %d", got, i)
 		}
 	}
-	b.pushBack(Tick{Intended: 7})
+	b.pushFront(Tick{Intended: 7})
 	if got := b.pop().Intended; got != 7 || b.len() != 0 {
 		t.Errorf("popped tick %d and %d are left, want 7 and 0", got, b.len())
 	}

@@ -111,7 +111,7 @@ type TLS struct {
 }
 
 // HandshakeKind counts the handshakes of one kind, named as in the labels of
-// steadyprobe_tls_handshakes_total.
+// steadyprobe_tls_handshakes_total, but for a key exchange of "none".
 type HandshakeKind struct {
 	Version     string `json:"tls_version"`
 	Cipher      string `json:"cipher"`

@@ -66,8 +66,9 @@ func beside(serviceTime *Summary) string {
 	return fmt.Sprintf(" (median service time %s)", formatSeconds(serviceTime.P50))
 }
 
-// schedule reports whether every tick was begun within the window, and what
-// kept the others from it.
+// schedule reports whether the schedule was kept: all ticks scheduled, none
+// dropped, and keptShare of the rate begun within the window. The remarks tell
+// what was not.
 func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 	if r.DurationSeconds <= 0 {
 		return false, []string{"the measured window is empty"}

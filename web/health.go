@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// wakeLimit is how long the pacer may sleep and still be healthy. It wakes
-// every 100 ms when it has nothing to do.
+// wakeLimit is how long the pacer may sleep and still be healthy. With nothing
+// to do it wakes at least every 100 ms.
 const wakeLimit = 10 * time.Second
 
 // Health is what tells whether the process lives and does its work. Neither

@@ -1,5 +1,6 @@
-// Package testbed starts real servers on loopback for tests: doors (nginx,
-// HAProxy) and a Prometheus that scrapes.
+// Package testbed starts real servers on loopback for tests, and for whatever
+// else can own them (see [Owner]): doors (nginx, HAProxy) and a Prometheus that
+// scrapes.
 //
 // Each server has its own configuration, folders and ports, all below the
 // test's temporary folder, and ends with the test: the cleanup stops it by its

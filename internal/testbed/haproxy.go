@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/internal/testcert"
@@ -42,7 +41,7 @@ type HAProxyServer struct {
 }
 
 // HAProxy starts a HAProxy that ends with the test.
-func HAProxy(t testing.TB, o HAProxyOptions) *HAProxyServer {
+func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 	t.Helper()
 	ca := o.CA
 	if ca == nil {
@@ -153,7 +152,7 @@ func (h *HAProxyServer) socket(name string) string { return filepath.Join(h.sock
 
 // shortFolder makes a folder for sockets, whose paths may have 97 bytes in
 // HAProxy: the test's own folder bears the test's name, and may be longer.
-func shortFolder(t testing.TB) string {
+func shortFolder(t Owner) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -3,7 +3,6 @@ package testbed
 import (
 	"os"
 	"strings"
-	"testing"
 )
 
 // Log is the sum of a door's access log. Requests that were not answered, and
@@ -31,7 +30,7 @@ type entry struct {
 
 // readLog sums up the marked lines of a file, as parse reads them. A line that
 // it does not know fails the test, but the last one may be incomplete.
-func readLog(t testing.TB, path string, parse func(string) (entry, bool)) Log {
+func readLog(t Owner, path string, parse func(string) (entry, bool)) Log {
 	t.Helper()
 	text := read(t, path)
 	log := Log{Codes: map[int]uint64{}, Versions: map[string]uint64{}}
@@ -67,7 +66,7 @@ func readLog(t testing.TB, path string, parse func(string) (entry, bool)) Log {
 }
 
 // read returns the text of a file.
-func read(t testing.TB, path string) string {
+func read(t Owner, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/internal/testcert"
@@ -44,7 +43,7 @@ type NGINXServer struct {
 }
 
 // NGINX starts an nginx that ends with the test.
-func NGINX(t testing.TB, o NGINXOptions) *NGINXServer {
+func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 	t.Helper()
 	ca := o.CA
 	if ca == nil {

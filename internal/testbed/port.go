@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"testing"
 	"time"
 )
 
@@ -17,7 +16,7 @@ const (
 )
 
 // freePort returns a TCP port on loopback that nothing listens on.
-func freePort(t testing.TB) int {
+func freePort(t Owner) int {
 	t.Helper()
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
@@ -35,7 +34,7 @@ func freePort(t testing.TB) int {
 }
 
 // freeAddress returns "127.0.0.1:port" with a free port.
-func freeAddress(t testing.TB) string {
+func freeAddress(t Owner) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
 }
@@ -43,7 +42,7 @@ func freeAddress(t testing.TB) string {
 // WaitFor asks ready again and again until it says true. The test fails with
 // what when it has not within limit. It is to be called from the test's own
 // goroutine.
-func WaitFor(t testing.TB, what string, limit time.Duration, ready func() bool) {
+func WaitFor(t Owner, what string, limit time.Duration, ready func() bool) {
 	t.Helper()
 	if err := await(what, limit, ready); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"testing"
 	"time"
 )
 
@@ -20,7 +19,7 @@ const startLimit = 30 * time.Second
 // server is what all servers of the bed have in common: a folder, a program
 // that runs in it, and a test that owns both.
 type server struct {
-	t   testing.TB
+	t   Owner
 	dir string
 	command
 	process *process
@@ -28,7 +27,7 @@ type server struct {
 
 // newServer makes the folder of a server and leaves a cleanup that ends its
 // program, whichever runs by then.
-func newServer(t testing.TB, name string) *server {
+func newServer(t Owner, name string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir()}
 	s.command = command{program: program(t, name), dir: s.dir, output: s.path("output")}
@@ -190,7 +189,7 @@ func stall(pid int, d time.Duration) error {
 }
 
 // program returns the path of an installed program, or name where it is one.
-func program(t testing.TB, name string) string {
+func program(t Owner, name string) string {
 	t.Helper()
 	if filepath.IsAbs(name) {
 		return name

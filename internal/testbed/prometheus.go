@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -48,7 +47,7 @@ type PrometheusServer struct {
 
 // Prometheus starts a Prometheus that ends with the test, and returns when it
 // is ready. It is not the machine's own but the one of tools/prometheus.
-func Prometheus(t testing.TB, o PrometheusOptions) *PrometheusServer {
+func Prometheus(t Owner, o PrometheusOptions) *PrometheusServer {
 	t.Helper()
 	p := &PrometheusServer{
 		Address: freeAddress(t),
@@ -127,7 +126,7 @@ func (p *PrometheusServer) WaitForQuery(expr string, limit time.Duration) model.
 
 // Promtool runs promtool and returns what it printed; the error tells that it
 // had a complaint, or how it could not be run.
-func Promtool(t testing.TB, stdin io.Reader, args ...string) (string, error) {
+func Promtool(t Owner, stdin io.Reader, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(Tool(t, "prometheus", "promtool"), args...)
 	cmd.Stdin = stdin
@@ -136,7 +135,7 @@ func Promtool(t testing.TB, stdin io.Reader, args ...string) (string, error) {
 }
 
 // Tool returns the path of a program of tools/NAME, which scripts/tools builds.
-func Tool(t testing.TB, module, program string) string {
+func Tool(t Owner, module, program string) string {
 	t.Helper()
 	where := exec.Command(filepath.Join(Root(t), "scripts", "tools"), "where", module)
 	var complaint bytes.Buffer
@@ -153,7 +152,7 @@ func Tool(t testing.TB, module, program string) string {
 }
 
 // Root returns the folder of the project's module.
-func Root(t testing.TB) string {
+func Root(t Owner) string {
 	t.Helper()
 	file, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {

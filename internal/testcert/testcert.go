@@ -20,7 +20,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"testing"
 	"time"
 )
 
@@ -57,7 +56,7 @@ type CA struct {
 
 // NewCA makes a root authority of that common name. Only NotBefore, NotAfter
 // and RSA of the options count.
-func NewCA(tb testing.TB, name string, o Options) *CA {
+func NewCA(tb Owner, name string, o Options) *CA {
 	tb.Helper()
 	key := newKey(tb, o)
 	certificate := sign(tb, authority(name, o), nil, key.Public(), key)
@@ -66,7 +65,7 @@ func NewCA(tb testing.TB, name string, o Options) *CA {
 
 // Intermediate makes an authority below ca. Leaves of it carry its
 // certificate.
-func (ca *CA) Intermediate(tb testing.TB, name string, o Options) *CA {
+func (ca *CA) Intermediate(tb Owner, name string, o Options) *CA {
 	tb.Helper()
 	key := newKey(tb, o)
 	certificate := sign(tb, authority(name, o), ca.certificate, key.Public(), ca.key)
@@ -79,7 +78,7 @@ func (ca *CA) Intermediate(tb testing.TB, name string, o Options) *CA {
 }
 
 // Leaf makes a certificate with its key and the chain below the root.
-func (ca *CA) Leaf(tb testing.TB, o Options) tls.Certificate {
+func (ca *CA) Leaf(tb Owner, o Options) tls.Certificate {
 	tb.Helper()
 	key := newKey(tb, o)
 	leaf := sign(tb, template(o), ca.certificate, key.Public(), ca.key)
@@ -91,7 +90,7 @@ func (ca *CA) Leaf(tb testing.TB, o Options) tls.Certificate {
 }
 
 // SelfSigned makes a certificate that no authority signed.
-func SelfSigned(tb testing.TB, o Options) tls.Certificate {
+func SelfSigned(tb Owner, o Options) tls.Certificate {
 	tb.Helper()
 	key := newKey(tb, o)
 	leaf := sign(tb, template(o), nil, key.Public(), key)
@@ -110,14 +109,14 @@ func (ca *CA) PEM() []byte { return encode("CERTIFICATE", ca.root.Raw) }
 
 // WriteCA writes the root of ca into a temporary folder of the test and
 // returns the file.
-func (ca *CA) WriteCA(tb testing.TB) (file string) {
+func (ca *CA) WriteCA(tb Owner) (file string) {
 	tb.Helper()
 	return write(tb, "ca.pem", ca.PEM())
 }
 
 // Write writes a certificate with its chain, and its key in PKCS #8, into a
 // temporary folder of the test and returns the two files.
-func Write(tb testing.TB, c tls.Certificate) (certFile, keyFile string) {
+func Write(tb Owner, c tls.Certificate) (certFile, keyFile string) {
 	tb.Helper()
 	var chain []byte
 	for _, der := range c.Certificate {
@@ -130,7 +129,7 @@ func Write(tb testing.TB, c tls.Certificate) (certFile, keyFile string) {
 	return write(tb, "cert.pem", chain), write(tb, "key.pem", encode("PRIVATE KEY", key))
 }
 
-func write(tb testing.TB, name string, data []byte) string {
+func write(tb Owner, name string, data []byte) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), name)
 	if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -188,7 +187,7 @@ func template(o Options) *x509.Certificate {
 	return c
 }
 
-func newKey(tb testing.TB, o Options) crypto.Signer {
+func newKey(tb Owner, o Options) crypto.Signer {
 	tb.Helper()
 	var key crypto.Signer
 	var err error
@@ -204,7 +203,7 @@ func newKey(tb testing.TB, o Options) crypto.Signer {
 }
 
 // sign makes the certificate of template, self-signed without a parent.
-func sign(tb testing.TB, template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) *x509.Certificate {
+func sign(tb Owner, template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) *x509.Certificate {
 	tb.Helper()
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

@@ -33,7 +33,7 @@ func (p *pages) give(cell uint16) uint16 {
 	if need := p.used << pageBits; need > len(p.counts) {
 		// An eighth more than is needed: the pages of a slice differ little
 		// from those of the slice before.
-		grown := make([]uint32, (p.used+p.used/8)<<pageBits)
+		grown := make([]uint32, min(p.used+p.used/8, numPages)<<pageBits)
 		copy(grown, p.counts)
 		p.counts = grown
 	}

@@ -185,9 +185,9 @@ func (r *Recorder) handshaken(s *probe.Sample) {
 }
 
 // Snapshot copies all that r keeps to s, whose room is used again: one Snapshot
-// can serve many recorders in turn, but not at once. Populated buckets and the open slice are
-// copied under the lock; quantiles are taken outside, from slices that do not
-// change. The windows end now.
+// can serve many recorders in turn, but not at once. Populated buckets and the
+// open slice are copied under the lock; quantiles are taken outside, from
+// slices that do not change. The windows end now.
 func (r *Recorder) Snapshot(s *Snapshot) { r.snapshot(r.clock.Now(), s) }
 
 func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {

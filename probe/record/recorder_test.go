@@ -15,7 +15,7 @@ var _ probe.Recorder = (*Recorder)(nil)
 
 const ms = probe.Instant(time.Millisecond)
 
-// one checks that d holds the durations and nothing else.
+// checkHolds checks that d holds the durations and nothing else.
 func checkHolds(t *testing.T, what string, d *Distribution, want ...time.Duration) {
 	t.Helper()
 	h := NewHistogram(DefaultBounds().Latency)

@@ -15,19 +15,21 @@ import (
 type responses []ResponseCount
 
 func (r *responses) count(code uint16, p probe.Protocol) {
-	if r.found(code, p) {
+	if r.counted(code, p) {
 		return
 	}
 	if http.StatusText(int(code)) == "" {
 		code = 0
-		if r.found(code, p) {
+		if r.counted(code, p) {
 			return
 		}
 	}
 	*r = append(*r, ResponseCount{Code: code, Protocol: p, Count: 1})
 }
 
-func (r responses) found(code uint16, p probe.Protocol) bool {
+// counted counts an answer whose kind is there already, and reports whether it
+// is.
+func (r responses) counted(code uint16, p probe.Protocol) bool {
 	for i := range r {
 		if r[i].Code == code && r[i].Protocol == p {
 			r[i].Count++
@@ -44,18 +46,20 @@ type handshakes []HandshakeCount
 
 func (h *handshakes) count(hs *probe.Handshake) {
 	kind := HandshakeCount{Version: hs.Version, Cipher: hs.Cipher, Group: hs.Group, Resumed: hs.Resumed}
-	if h.found(kind) {
+	if h.counted(kind) {
 		return
 	}
 	kind = known(kind)
-	if h.found(kind) {
+	if h.counted(kind) {
 		return
 	}
 	kind.Count = 1
 	*h = append(*h, kind)
 }
 
-func (h handshakes) found(kind HandshakeCount) bool {
+// counted counts a handshake whose kind is there already, and reports whether
+// it is.
+func (h handshakes) counted(kind HandshakeCount) bool {
 	for i := range h {
 		kind.Count = h[i].Count
 		if h[i] == kind {

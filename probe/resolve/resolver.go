@@ -48,7 +48,7 @@ type Resolver struct {
 	addresses []netip.Addr
 	fresh     probe.Instant // no lookup is due before then
 	failed    probe.Outcome // of the last lookup, while no address is known
-	next      int           // index of the address that is dealt next
+	dealt     int           // index of the address that was dealt last
 	only6     bool          // the preferred family, where both are known
 	preferred bool          // a family was preferred
 	stats     Stats
@@ -130,7 +130,7 @@ func (r *Resolver) refresh(ctx context.Context) {
 		return
 	}
 	for i := range found {
-		found[i] = found[i].Unmap().WithZone(found[i].Zone())
+		found[i] = found[i].Unmap()
 	}
 	for _, a := range found {
 		if !slices.Contains(r.addresses, a) {
@@ -159,15 +159,16 @@ func (r *Resolver) deal() (a netip.AddrPort, fresh bool, o probe.Outcome) {
 	defer r.mu.Unlock()
 	n := len(r.addresses)
 	for range n {
-		r.next = (r.next + 1) % n
-		if r.addresses[r.next].Is6() == r.only6 || !r.both() {
-			return netip.AddrPortFrom(r.addresses[r.next], r.options.Port), now < r.fresh, probe.Success
+		r.dealt = (r.dealt + 1) % n
+		if r.addresses[r.dealt].Is6() == r.only6 || !r.both() {
+			return netip.AddrPortFrom(r.addresses[r.dealt], r.options.Port), now < r.fresh, probe.Success
 		}
 	}
 	return netip.AddrPort{}, now < r.fresh, r.failed
 }
 
-// both reports whether addresses of both families are known.
+// both reports whether addresses of both families are known. It is called with
+// mu held.
 func (r *Resolver) both() bool {
 	var six, four bool
 	for _, a := range r.addresses {

@@ -31,7 +31,7 @@ type Schedule struct {
 //
 //	at(i) = origin + floor(i × 1e9 × den / num)
 //
-//	at(i), origin   instants, nanoseconds since the process started
+//	at(i), origin   instants, nanoseconds of one clock
 //	i               the number of the tick, without unit
 //	1e9             nanoseconds per second
 //	num / den       the rate, requests per second, in its lowest terms

@@ -25,8 +25,7 @@ type fault struct {
 	name     string
 	behave   func(t *testing.T) door.Behaviour
 	options  Options
-	ticks    int           // sent before the one that counts, all of them successes
-	pause    time.Duration // before the tick that counts
+	ticks    int // sent before the one that counts, all of them successes
 	want     probe.Outcome
 	close    probe.CloseReason // of the connection; NotClosed: there was none, or it is kept
 	code     uint16
@@ -225,7 +224,6 @@ func (f fault) check(t *testing.T, d *door.Door, address string, dial DialFunc) 
 			t.Fatalf("%s: tick %d: %v, want a success", f.name, i, s.Outcome)
 		}
 	}
-	time.Sleep(f.pause)
 	s := r.send()
 	alternative := (dial == nil || f.either) && f.or != probe.Success && s.Outcome == f.or
 	if s.Outcome != f.want && !alternative || s.Code != f.code {

@@ -36,8 +36,8 @@ func responseMayBeHTTP(b []byte) bool {
 // it too, which many doors forget. A higher minor version is read as the
 // highest that is known (RFC 9110 section 2.5).
 func (f *responseFraming) takeStatusLine(line []byte) bool {
-	const most = len(responsePrefix + "1 200")
-	if len(line) < most || string(line[:len(responsePrefix)]) != responsePrefix {
+	const shortest = len(responsePrefix + "1 200")
+	if len(line) < shortest || string(line[:len(responsePrefix)]) != responsePrefix {
 		return false
 	}
 	minor, rest := line[len(responsePrefix)], line[len(responsePrefix)+1:]
@@ -53,7 +53,7 @@ func (f *responseFraming) takeStatusLine(line []byte) bool {
 	if minor == '0' {
 		f.proto = probe.HTTP10
 	}
-	return len(line) == most || line[most] == ' ' && responseIsText(line[most+1:])
+	return len(line) == shortest || line[shortest] == ' ' && responseIsText(line[shortest+1:])
 }
 
 // takeField takes a field and reports whether its value is well formed where
