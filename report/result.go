@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/steadyprobe/steadyprobe/probe"
 )
 
 // Result is the report of one target. Its JSON form is part of the interface:
@@ -178,11 +179,7 @@ func New(in Input) Result {
 	if r.Target == "" {
 		r.Target = url
 	}
-	if r.closed() {
-		r.AchievedRate = perSecond(r.WithinWindow.Completed, in.Duration)
-	} else if begun, waited := in.AtEnd.Scheduled, in.AtEnd.Backlog+dropped(&in.AtEnd); begun > waited {
-		r.AchievedRate = perSecond(begun-waited, in.Duration)
-	}
+	r.AchievedRate = r.achieved(&in.AtEnd)
 	r.judge(l)
 	return r
 }
@@ -203,11 +200,19 @@ func choose(condition bool, yes, no string) string {
 
 func (r *Result) closed() bool { return r.Loop == loopClosed }
 
-func perSecond(n uint64, window time.Duration) float64 {
-	if window <= 0 {
+// achieved is the rate of the requests that were begun within the window, in a
+// closed loop of those that were completed. The account is that of its end.
+func (r *Result) achieved(l *probe.Ledger) float64 {
+	waited := l.Backlog + dropped(l)
+	switch {
+	case r.DurationSeconds <= 0:
+		return 0
+	case r.closed():
+		return float64(l.Done()) / r.DurationSeconds
+	case waited >= l.Scheduled:
 		return 0
 	}
-	return float64(n) / window.Seconds()
+	return float64(l.Scheduled-waited) / r.DurationSeconds
 }
 
 func summarize(h *hdrhistogram.Histogram) Summary {
