@@ -215,6 +215,7 @@ func (d *daemon) page() []web.Target {
 			Name:        p.config.Name,
 			URL:         p.config.URL.Public(),
 			Rate:        p.config.Rate.Float(),
+			Closed:      p.closed(),
 			Connections: p.config.Connections,
 			Ledger:      p.prober.Ledger(),
 		}

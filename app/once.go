@@ -137,7 +137,10 @@ func warmUp(ctx context.Context, targets []*target) {
 // until each has an outcome, and returns how long the window was: shorter, when
 // ctx was done before its end.
 func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration, progress func(report.Progress)) time.Duration {
-	origin := e.clock.Now().Add(schedule.Lead)
+	origin := e.clock.Now()
+	if !runs[0].closed() { // all of a run have the same rate
+		origin = origin.Add(schedule.Lead)
+	}
 	end := origin.Add(length)
 	for i, r := range runs {
 		start := origin
@@ -272,6 +275,7 @@ func (r *once) input(took time.Duration) report.Input {
 		Connections: r.config.Connections,
 		Closed:      r.closed(),
 		Economy:     r.config.Pacing == "economy",
+		Poisson:     r.config.Arrival == "poisson",
 		Duration:    took,
 		Ledger:      report.Difference(r.before, end),
 		AtEnd:       report.Difference(r.before, r.atEnd),

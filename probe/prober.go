@@ -277,6 +277,9 @@ func (p *Prober) catchGap() time.Duration {
 // mayLeave reports whether a tick may leave the backlog now. In a closed loop
 // there is always one that may, unless openings have just failed.
 func (p *Prober) mayLeave(now Instant) bool {
+	if p.closing {
+		return false
+	}
 	if p.target.Closed {
 		return p.running && now >= p.refill.next
 	}

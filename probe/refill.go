@@ -10,10 +10,14 @@ import (
 const (
 	refillFirst = 100 * time.Millisecond
 	refillMost  = 5 * time.Second
+
+	// A connection that the door closes unused within this time counts as an
+	// opening that failed.
+	refillIdle = time.Second
 )
 
-// refill paces the openings that belong to no tick, so that a dead door is
-// not hammered. It is guarded by the Prober's mutex.
+// refill paces the openings that belong to no tick, and those of a closed
+// loop, so that a door is not hammered that is dead or ends every connection. It is guarded by the Prober's mutex.
 type refill struct {
 	delay time.Duration // 0: the last opening did not fail
 	next  Instant       // none before
@@ -28,6 +32,17 @@ func (r *refill) failed(now Instant) {
 	}
 	r.delay = min(max(2*r.delay, refillFirst), refillMost)
 	r.next = now.Add(r.delay)
+}
+
+// judge tells by a completed tick whether opening connections is of use. It is
+// called with p.mu held.
+func (l *Link) judge(s *Sample) {
+	switch {
+	case s.Outcome == Success:
+		l.p.refill.succeeded()
+	case s.Close != NotClosed && l.requests <= 1:
+		l.p.refill.failed(s.End) // not even the first request got through
+	}
 }
 
 func (r *refill) stop() {

@@ -54,11 +54,11 @@ type http1 struct {
 	// Of the request; published by state.
 	sample   probe.Sample
 	deadline probe.Instant
-	reused   bool
 
 	// Of the reader.
 	response  response
 	buffer    []byte            // of a goroutine
+	reused    bool              // it has carried a request before
 	lingering probe.CloseReason // waits for the door to close it, until the deadline
 	sent      chan struct{}     // closed by Send when state was dying
 	forget    func() bool       // no longer abort when the link's context is done
@@ -75,10 +75,8 @@ func (c *http1) run() {
 	}
 	c.link.Opened(c, 1, &opening)
 	c.forget = context.AfterFunc(c.link.Context(), c.abort)
-	if bound {
-		c.sample.Sent = c.clock.Now()
-		c.prepare()
-		c.transmit()
+	if bound && !c.sendFirst() {
+		return
 	}
 	if c.loop != nil {
 		c.loop.add(c)
@@ -92,23 +90,39 @@ func (c *http1) run() {
 	}
 }
 
+// sendFirst sends the request that the connection was opened for, unless the
+// door has spoken before: its words would pass for the answer.
+func (c *http1) sendFirst() bool {
+	c.sample.Sent = c.clock.Now()
+	if _, bytes := c.socket.came(); bytes && !c.secure() {
+		return c.complete(probe.ResponseProtocol, probe.ClosePeer, c.clock.Now())
+	}
+	c.prepare()
+	c.transmit(c.deadline)
+	return true
+}
+
+// secure reports whether bytes on the socket are TLS records, which may come at
+// any time and mean nothing to HTTP.
+func (c *http1) secure() bool { return c.conn != net.Conn(c.socket) }
+
 func (c *http1) resetResponse() {
 	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
 }
 
 // Send begins a request on an idle connection. See [probe.Conn]. The reader may
-// not have had the time to see that the door has closed the connection, so that
-// Send asks the kernel: such a request would be lost through no fault of the
-// door.
+// not have had the time to see that the door has closed the connection, or has
+// sent what nobody asked for, so that Send asks the kernel: such a request would
+// be lost through no fault of the door, or get a wrong answer.
 func (c *http1) Send(t probe.Tick) bool {
-	if c.socket.ended() {
+	if ended, bytes := c.socket.came(); ended || bytes && !c.secure() {
 		c.refuse()
 		return false
 	}
 	now := c.clock.Now()
 	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now}
-	c.reused = true
 	c.prepare()
+	deadline := c.deadline
 	if !c.state.CompareAndSwap(idle, busy) {
 		c.writing.Store(false)
 		c.written = nil
@@ -116,7 +130,7 @@ func (c *http1) Send(t probe.Tick) bool {
 		close(c.sent)
 		return true
 	}
-	c.transmit()
+	c.transmit(deadline)
 	return true
 }
 
@@ -145,9 +159,10 @@ func (c *http1) long() bool { return len(c.opener.request) > inlineLimit }
 
 // transmit writes the request of a busy connection. The deadline is set after
 // the state, so that the reader, which clears an old one and then looks at the
-// state, cannot clear the new one for good.
-func (c *http1) transmit() {
-	c.setDeadline(c.deadline)
+// state, cannot clear the new one for good. It is handed over, because the
+// fields of the request are the reader's as soon as an answer may come.
+func (c *http1) transmit(deadline probe.Instant) {
+	c.setDeadline(deadline)
 	if c.long() {
 		go c.writeLong()
 		return

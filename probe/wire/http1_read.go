@@ -109,6 +109,7 @@ func (c *http1) complete(o probe.Outcome, reason probe.CloseReason, now probe.In
 	s.Outcome, s.Close, s.End = o, reason, now
 	s.Bytes = c.socket.take()
 	c.resetResponse()
+	c.reused = true
 	c.state.Store(idle)
 	next, more := c.link.Done(s)
 	switch {

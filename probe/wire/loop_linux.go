@@ -307,11 +307,14 @@ func (c *looped) pending() bool {
 	return len(c.rest) > 0
 }
 
-// ended reports whether the peer has ended the connection.
-func (c *looped) ended() bool {
+// came is as that of a socket.
+func (c *looped) came() (ended, bytes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.closed && peerEnded(uintptr(c.fd))
+	if c.closed {
+		return false, false
+	}
+	return whatCame(uintptr(c.fd))
 }
 
 // gone reports whether the descriptor was given back.

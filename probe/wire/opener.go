@@ -95,7 +95,7 @@ func (o *Opener) open(l *probe.Link) {
 	p := opening{Opener: o, link: l, sample: s, mark: s.Begun, deadline: s.Begun.Add(o.options.Timeout)}
 	if outcome := p.establish(c); outcome != probe.Success {
 		s.Outcome = outcome
-		s.End = o.clock.Now()
+		s.End = p.mark
 		if c.socket != nil {
 			s.Bytes = c.socket.take()
 			c.socket.Close()

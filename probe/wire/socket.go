@@ -30,8 +30,9 @@ type socket struct {
 	n        int    // of attempt
 	err      error  // of attempt
 
-	look func(fd uintptr) // of ended
-	over bool             // of look
+	look  func(fd uintptr) // of came
+	over  bool             // of look
+	bytes bool             // of look
 }
 
 func newSocket(c net.Conn) *socket {
@@ -50,24 +51,24 @@ func newSocket(c net.Conn) *socket {
 		s.n, s.err = writeOnce(fd, s.buf)
 		return true
 	}
-	s.look = func(fd uintptr) { s.over = peerEnded(fd) }
+	s.look = func(fd uintptr) { s.over, s.bytes = whatCame(fd) }
 	return s
 }
 
-// ended reports whether the peer has ended the connection, although bytes may
-// be left to read. It returns false where that cannot be told. Only who may
-// send calls it.
-func (s *socket) ended() bool {
+// came says what the peer has done since its last answer was read: whether it
+// has ended the connection, and whether bytes came. It says nothing where that
+// cannot be told. Only who may send calls it.
+func (s *socket) came() (ended, bytes bool) {
 	if s.looped != nil {
-		return s.looped.ended()
+		return s.looped.came()
 	}
 	if s.raw == nil {
-		return false
+		return false, false
 	}
-	s.over = false
+	s.over, s.bytes = false, false
 	// A connection that this side has closed is its reader's business.
 	_ = s.raw.Control(s.look)
-	return s.over
+	return s.over, s.bytes
 }
 
 // Read counts what it reads.
