@@ -153,7 +153,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	}
 	exported := make([]exporter.Target, len(d.config.Targets))
 	for i, c := range d.config.Targets {
-		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds})}
+		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds, Closed: c.Rate.Max()})}
 		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (d *daemon) start(ctx context.Context) {
 				return
 			}
 			from := max(origin, d.engine.clock.Now().Add(schedule.Lead))
-			d.engine.pacer.Add(schedule.Schedule{Origin: from.Add(schedule.Spread(uint64(i), p.rate)), Rate: p.rate}, p.prober)
+			d.engine.pacing.add(p.target, from.Add(schedule.Spread(uint64(i), p.rate)), 0)
 		})
 	}
 	d.ready.Store(true)
@@ -192,7 +192,7 @@ func (d *daemon) stop() {
 		targets[i] = p.target
 		longest = max(longest, p.config.Timeout)
 	}
-	d.engine.remove(targets)
+	d.engine.pacing.remove(targets)
 	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
 	defer cancel()
 	drain(ctx, targets)
@@ -215,6 +215,7 @@ func (d *daemon) page() []web.Target {
 			Name:        p.config.Name,
 			URL:         p.config.URL.Public(),
 			Rate:        p.config.Rate.Float(),
+			Closed:      p.closed(),
 			Connections: p.config.Connections,
 			Ledger:      p.prober.Ledger(),
 		}

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,67 +14,79 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
+	"github.com/steadyprobe/steadyprobe/probe/wire"
 )
 
-// engine is what all targets of a process share: the clock, the pacer's thread
-// and the canary that measures what the process adds to every figure.
+// engine is what all targets of a process share: the clock, the pacers, the
+// loop that reads plain connections, and the canaries that measure what the
+// process adds to every figure, one for each way in which connections are read.
 type engine struct {
-	clock  probe.Clock
-	pacer  *schedule.Pacer
-	canary *schedule.Canary
-	self   *selfLatency
-	trust  *trust
-
-	stop    context.CancelFunc
-	ended   chan struct{} // closed when the pacer has returned
-	restore func()        // GOMAXPROCS
+	clock    probe.Clock
+	pacing   *pacing
+	loop     *wire.Loop // nil where the system has none
+	self     *selfLatency
+	trust    *trust
+	cleanUps []func() // in the order of what they undo
 }
 
-// newEngine starts the pacer.
+// newEngine starts everything but targets.
 func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
-	e := &engine{clock: probe.NewClock(), self: newSelfLatency(bounds.Lateness), ended: make(chan struct{})}
+	e := &engine{clock: probe.NewClock(), self: newSelfLatency(bounds.Lateness)}
+	if err := e.start(logger); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *engine) start(logger *slog.Logger) error {
 	e.trust = newTrust(logger)
+	e.later(e.trust.close)
+	loop, err := wire.NewLoop(e.clock)
+	switch {
+	case err == nil:
+		e.loop = loop
+		e.later(loop.Close)
+		e.later(schedule.ReserveProcs(1, logger))
+	case !errors.Is(err, errors.ErrUnsupported):
+		return err
+	}
 	sleeper := schedule.Precise(e.clock, logger)
-	canary, err := schedule.NewCanary(sleeper, func(d time.Duration) {
+	e.pacing = newPacing(e.clock, sleeper, logger)
+	e.later(e.pacing.close)
+	if err := e.measureSelf(sleeper, nil); err != nil || e.loop == nil {
+		return err
+	}
+	return e.measureSelf(sleeper, e.loop.Watch)
+}
+
+// measureSelf starts a canary that is read in one of the ways in which
+// connections are.
+func (e *engine) measureSelf(clock schedule.Clock, reader schedule.Reader) error {
+	canary, err := schedule.NewCanary(clock, reader, func(d time.Duration) {
 		e.self.observe(d)
 		e.trust.self.observe(d)
 	})
 	if err != nil {
-		e.trust.close()
-		return nil, fmt.Errorf("starting the self-latency canary: %w", err)
+		return fmt.Errorf("starting the self-latency canary: %w", err)
 	}
-	e.canary = canary
-	e.pacer = schedule.New(schedule.Options{Clock: sleeper})
-	e.restore = schedule.ReserveProcs(1, logger)
-	ctx, cancel := context.WithCancel(context.Background())
-	e.stop = cancel
-	go func() {
-		defer close(e.ended)
-		e.pacer.Run(ctx)
-	}()
-	e.pacer.Add(e.canary.Schedule(e.clock.Now().Add(schedule.Lead)), e.canary)
-	return e, nil
+	first := e.pacing.precise[0]
+	phase := time.Duration(len(e.cleanUps)) * time.Millisecond // so that two do not meet
+	first.Add(canary.Schedule(e.clock.Now().Add(schedule.Lead+phase)), canary)
+	e.later(func() {
+		first.Remove(canary)
+		canary.Close()
+	})
+	return nil
 }
 
-// close ends the pacer. All targets must have been removed.
+func (e *engine) later(cleanUp func()) { e.cleanUps = append(e.cleanUps, cleanUp) }
+
+// close ends the engine. All targets must have been removed and drained.
 func (e *engine) close() {
-	e.pacer.Remove(e.canary)
-	e.canary.Close()
-	e.stop()
-	<-e.ended
-	e.trust.close()
-	e.restore()
-}
-
-// remove takes the schedules of targets from the pacer: none of them gets
-// another tick when it returns.
-func (e *engine) remove(targets []*target) {
-	var removing sync.WaitGroup
-	for _, t := range targets {
-		// Together, because each waits for the pacer to wake up.
-		removing.Go(func() { e.pacer.Remove(t.prober) })
+	for _, cleanUp := range slices.Backward(e.cleanUps) {
+		cleanUp()
 	}
-	removing.Wait()
 }
 
 // drain closes the probers of targets whose schedules are removed. Requests in

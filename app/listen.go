@@ -92,7 +92,7 @@ type endpoints struct {
 func (d *daemon) serve(l *listeners) (*endpoints, error) {
 	logger := d.options.Logger
 	health := web.Health{
-		SinceWake: func() time.Duration { return d.engine.clock.Now().Sub(d.engine.pacer.Woke()) },
+		SinceWake: func() time.Duration { return d.engine.clock.Now().Sub(d.engine.pacing.woke()) },
 		Ready:     d.ready.Load,
 	}
 	handler, err := web.New(web.Options{

@@ -81,7 +81,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	defer e.close()
 	runs := make([]*once, len(o.Targets))
 	for i, c := range o.Targets {
-		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock})}}
+		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock, Closed: c.Rate.Max()})}}
 		if r.target, err = e.newTarget(c, o.Version, &r.recorder); err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	}
 	targets := targetsOf(runs)
 	defer drain(aborted(), targets)
-	defer e.remove(targets)
+	defer e.pacing.remove(targets)
 	warmUp(ctx, targets)
 	if o.WarmUp > 0 {
 		e.traffic(ctx, runs, o.WarmUp, nil)
@@ -137,18 +137,20 @@ func warmUp(ctx context.Context, targets []*target) {
 // until each has an outcome, and returns how long the window was: shorter, when
 // ctx was done before its end.
 func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration, progress func(report.Progress)) time.Duration {
-	origin := e.clock.Now().Add(schedule.Lead)
+	origin := e.clock.Now()
+	if !runs[0].closed() { // all of a run have the same rate
+		origin = origin.Add(schedule.Lead)
+	}
 	end := origin.Add(length)
 	for i, r := range runs {
 		start := origin
-		if i > 0 {
+		if i > 0 && !r.closed() {
 			start = start.Add(schedule.Spread(uint64(i), r.rate))
 		}
-		s := schedule.Schedule{Origin: start, Rate: r.rate, End: start.Add(length)}
-		end = max(end, s.End)
+		last := start.Add(length)
+		end = max(end, last)
 		l := r.prober.Ledger()
-		r.due = l.Scheduled + s.Count(s.End)
-		e.pacer.Add(s, r.prober)
+		r.due = l.Scheduled + e.pacing.add(r.target, start, last)
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -167,13 +169,18 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			e.remove(targetsOf(runs))
+			e.pacing.remove(targetsOf(runs))
 			took = min(length, max(0, e.clock.Now().Sub(origin)))
 			running = false
 		}
 	}
 	for _, r := range runs {
 		r.atEnd = r.prober.Ledger()
+		if r.closed() {
+			e.pacing.remove([]*target{r.target})
+			l := r.prober.Ledger()
+			r.due = l.Scheduled
+		}
 	}
 	e.settle(ctx, runs, second.C, tell)
 	return took
@@ -209,7 +216,7 @@ func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Ti
 			last, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			targets := targetsOf(runs)
-			e.remove(targets)
+			e.pacing.remove(targets)
 			drain(last, targets)
 			return
 		}
@@ -266,6 +273,9 @@ func (r *once) input(took time.Duration) report.Input {
 		Rate:        r.config.Rate.Float(),
 		RateText:    r.config.Rate.String(),
 		Connections: r.config.Connections,
+		Closed:      r.closed(),
+		Economy:     r.config.Pacing == "economy",
+		Poisson:     r.config.Arrival == "poisson",
 		Duration:    took,
 		Ledger:      report.Difference(r.before, end),
 		AtEnd:       report.Difference(r.before, r.atEnd),

@@ -77,7 +77,7 @@ func onceFor(ctx context.Context, t *testing.T, o OnceOptions) []report.Result {
 		for _, n := range r.FailuresBy {
 			failures += n
 		}
-		if failures != r.Failures || r.Lateness.Count != r.Completed {
+		if failures != r.Failures || r.Lateness.Count != r.Completed && r.Loop != "closed" {
 			t.Errorf("%s: %d failures, %v; lateness of %d of %d", r.Target, r.Failures, r.FailuresBy, r.Lateness.Count, r.Completed)
 		}
 	}

@@ -22,14 +22,21 @@ type target struct {
 	resolver *resolve.Resolver
 	prober   *probe.Prober
 	created  time.Time
+	paced    []*thread // that give its ticks; of pacing
 }
+
+// closed reports whether the target is a closed loop.
+func (t *target) closed() bool { return t.config.Rate.Max() }
 
 // newTarget builds all that a target needs, and starts nothing. The recorder
 // takes its samples. It fails only for what validation should have refused.
 func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder) (*target, error) {
-	rate, err := schedule.NewRate(c.Rate.Rat())
-	if err != nil {
-		return nil, fmt.Errorf("building target %q: %w", c.Name, err)
+	var rate schedule.Rate
+	if !c.Rate.Max() {
+		var err error
+		if rate, err = schedule.NewRate(c.Rate.Rat()); err != nil {
+			return nil, fmt.Errorf("building target %q: %w", c.Name, err)
+		}
 	}
 	host, portText, err := net.SplitHostPort(c.DialAddress())
 	if err != nil {
@@ -44,6 +51,7 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 	opener := wire.NewOpener(wire.Options{
 		Clock:           e.clock,
 		Resolver:        t.resolver,
+		Loop:            e.loop,
 		TLS:             c.TLSConfig(),
 		Request:         request(&c, version),
 		Reuse:           c.Connection.Reuse,
@@ -56,6 +64,7 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 	})
 	t.prober = probe.New(probe.Target{
 		Name:        c.Name,
+		Closed:      c.Rate.Max(),
 		Rate:        c.Rate.Float(),
 		Connections: c.Connections,
 		Timeout:     c.Timeout,
@@ -66,7 +75,7 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 		MaxAge:      c.Connection.MaxAge,
 		MaxRequests: c.Connection.MaxRequests,
 		Objective:   c.Objective.Latency,
-	}, e.clock, opener, watched{recorder, e.trust})
+	}, e.clock, opener, watched{recorder, e.trust, c.Rate.Max() || c.Pacing == "economy"})
 	return t, nil
 }
 
@@ -104,7 +113,7 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		URL:            c.URL.Public(),
 		Rate:           c.Rate.Float(),
 		Connections:    c.Connections,
-		Loop:           "open",
+		Loop:           loop(c.Rate),
 		Pacing:         c.Pacing,
 		Arrival:        c.Arrival,
 		Reuse:          c.Connection.Reuse,
@@ -117,6 +126,14 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		Snapshot:       recorder.Snapshot,
 		Resolver:       t.lookups,
 	}
+}
+
+// loop returns the value of the label loop.
+func loop(r config.Rate) string {
+	if r.Max() {
+		return "closed"
+	}
+	return "open"
 }
 
 func (t *target) lookups() exporter.ResolverStats {

@@ -74,13 +74,16 @@ func (t *trust) close() {
 // watched is a recorder that also tells what trust must know.
 type watched struct {
 	probe.Recorder
-	trust *trust
+	trust   *trust
+	unpaced bool // its lateness is intended, or has no meaning
 }
 
 // Record takes a completed tick.
 func (w watched) Record(s *probe.Sample) {
 	w.Recorder.Record(s)
-	w.trust.lateness.observe(s.Lateness())
+	if !w.unpaced {
+		w.trust.lateness.observe(s.Lateness())
+	}
 	if s.Begun != 0 {
 		w.trust.service.observe(s.ServiceTime())
 	}

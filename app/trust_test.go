@@ -46,7 +46,7 @@ func TestWatchedRecordAllocatesNothing(t *testing.T) {
 	clock := probe.NewClock()
 	tr := newTrust(quiet())
 	defer tr.close()
-	w := watched{record.New(record.Options{Clock: clock}), tr}
+	w := watched{record.New(record.Options{Clock: clock}), tr, false}
 	s := sampleOf(clock)
 	w.Record(s)
 	if n := testing.AllocsPerRun(1000, func() { w.Record(s) }); n != 0 {
@@ -63,14 +63,14 @@ func BenchmarkWatchedRecord(b *testing.B) {
 		run  func(b *testing.B)
 	}{
 		{"alone", func(b *testing.B) {
-			w, s := watched{record.New(record.Options{Clock: clock}), tr}, sampleOf(clock)
+			w, s := watched{record.New(record.Options{Clock: clock}), tr, false}, sampleOf(clock)
 			for b.Loop() {
 				w.Record(s)
 			}
 		}},
 		{"one target each", func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
-				w, s := watched{record.New(record.Options{Clock: clock}), tr}, sampleOf(clock)
+				w, s := watched{record.New(record.Options{Clock: clock}), tr, false}, sampleOf(clock)
 				for pb.Next() {
 					w.Record(s)
 				}

@@ -80,9 +80,15 @@ func (c *checker) fields(t *Target) {
 	if !(t.CatchUp == 0 || t.CatchUp >= 1 && t.CatchUp <= mostCatchUp) {
 		c.fail("catch_up", "%v is out of range; write 0 for no limit, or a factor of the rate from 1 to %d", t.CatchUp, mostCatchUp)
 	}
-	c.later("pacing", t.Pacing, "precise")
-	c.later("arrival", t.Arrival, "uniform")
+	c.either("pacing", t.Pacing, "precise", "economy")
+	c.either("arrival", t.Arrival, "uniform", "poisson")
 	c.later("churn", t.Churn, "")
+}
+
+func (c *checker) either(path, value, one, other string) {
+	if value != one && value != other {
+		c.fail(path, "%s is neither %s nor %s; write one of them", quote(value), one, other)
+	}
 }
 
 func (c *checker) between(path string, d, least, most time.Duration) {

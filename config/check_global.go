@@ -17,9 +17,6 @@ func (c *checker) limits(l *Limits) {
 	if l.MaxConnections < 1 {
 		c.fail("limits.max_connections", "%d is out of range; write 1 or more", l.MaxConnections)
 	}
-	if l.AllowClosedLoop {
-		c.fail("limits.allow_closed_loop", "true is not yet supported in this version; write false or remove the line")
-	}
 }
 
 func (c *checker) metrics(m *Metrics) {

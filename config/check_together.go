@@ -17,6 +17,43 @@ func (c *checker) together(t *Target) {
 		c.fail(c.first("tls.cert_file", "tls.key_file"), "a client certificate needs both; write cert_file and key_file")
 	}
 	c.oneAuthorization(t)
+	c.closedLoop(t)
+}
+
+// closedLoop refuses what a schedule can keep and a closed loop cannot. Values
+// that are those of a target that says nothing are no contradiction.
+func (c *checker) closedLoop(t *Target) {
+	if !t.Rate.Max() {
+		return
+	}
+	silent := builtInTarget()
+	for _, s := range []struct {
+		path  string
+		meant bool
+		why   string
+	}{
+		{"objective", t.Objective != silent.Objective, "cannot be kept in a closed loop (rate: max), which has no latency and sends less when the door is slow"},
+		{"backlog", t.Backlog != silent.Backlog, "limits nothing in a closed loop (rate: max), where no request waits for a connection"},
+		{"catch_up", t.CatchUp != silent.CatchUp, "caps nothing in a closed loop (rate: max), which has no backlog"},
+		{"pacing", t.Pacing != silent.Pacing, "has nothing to pace in a closed loop (rate: max), where an answer is what makes the next request due"},
+		{"arrival", t.Arrival != silent.Arrival, "has nothing to space in a closed loop (rate: max), where an answer is what makes the next request due"},
+	} {
+		if s.meant && c.good(s.path) {
+			c.fail(s.path, "%s; remove it, or write a number of requests per second as rate", s.why)
+		}
+	}
+}
+
+// closedLoops refuses closed loops where they are not allowed.
+func (c *checker) closedLoops(config *Config, checkers []*checker) {
+	if config.Limits.AllowClosedLoop || !c.good("limits.allow_closed_loop") {
+		return
+	}
+	for i := range config.Targets {
+		if config.Targets[i].Rate.Max() && checkers[i].good("rate") {
+			checkers[i].fail("rate", "max is a closed loop, which sends as many requests as the door answers; write a number of requests per second, or set limits.allow_closed_loop: true")
+		}
+	}
 }
 
 // first returns the path that this block wrote, a if both or none.
@@ -100,6 +137,29 @@ func (c *checker) override(t *Target) {
 		}
 	}
 	c.overrideAuthorization(t)
+	c.overrideSchedule(t)
+}
+
+// overrideSchedule removes what the defaults say of schedules from a target
+// that asks for a closed loop itself.
+func (c *checker) overrideSchedule(t *Target) {
+	if !t.Rate.Max() || !c.written("rate") {
+		return
+	}
+	silent := builtInTarget()
+	for path, remove := range map[string]func(){
+		"objective.latency": func() { t.Objective.Latency = silent.Objective.Latency },
+		"objective.ratio":   func() { t.Objective.Ratio = silent.Objective.Ratio },
+		"backlog":           func() { t.Backlog = silent.Backlog },
+		"catch_up":          func() { t.CatchUp = silent.CatchUp },
+		"pacing":            func() { t.Pacing = silent.Pacing },
+		"arrival":           func() { t.Arrival = silent.Arrival },
+	} {
+		if c.inherited(path) {
+			remove()
+			delete(c.marks.at, path)
+		}
+	}
 }
 
 func (c *checker) overrideAuthorization(t *Target) {

@@ -69,6 +69,7 @@ func checkFields(t *testing.T, all *Target) {
 	equal(t, "timeout", all.Timeout, 6*time.Second)
 	equal(t, "max age", all.Connection.MaxAge, 90*time.Minute)
 	equal(t, "max body", all.Expect.MaxBody.Bytes(), int64(2<<20))
+	equal(t, "closed loop", all.Rate.Max(), false)
 }
 
 func checkInherited(t *testing.T, config *Config) {
@@ -82,6 +83,7 @@ func checkInherited(t *testing.T, config *Config) {
 	equal(t, "inherited max_requests", all.Connection.MaxRequests, uint64(1000))
 	equal(t, "inherited body", plain.HTTP.Content().Reveal(), "planted-default-body")
 	equal(t, "host header", plain.HostHeader(), "127.0.0.1:8080")
+	equal(t, "closed loop", config.Targets[3].Rate.Max(), true)
 	fields := user.HeaderFields()
 	last := fields[len(fields)-1]
 	equal(t, "header", last.Name, "Authorization")

@@ -138,6 +138,7 @@ func (p *parser) targets(c *checker, doc *document, config *Config) {
 	}
 	uniqueNames(config.Targets, checkers)
 	c.totals(config, checkers)
+	c.closedLoops(config, checkers)
 	warnPorts(config.Targets, checkers, p.ports)
 }
 

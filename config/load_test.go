@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -93,6 +94,8 @@ func TestWarnings(t *testing.T) {
 			"fuzz.yml:2: targets[0].connection.reuse: false at 471 requests/s may hold 28260 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470, or reuse: true"}},
 		{"two targets of one door", "defaults: {connection: {reuse: false}}\ntargets:\n- {name: a, url: 'http://h/', rate: 400}\n- {name: b, url: 'http://x/', connect_to: 'h:80', rate: 100.5}\n- {name: c, url: 'http://h/', rate: 1}", []string{
 			"fuzz.yml:1: defaults.connection.reuse: false at 500.5 requests/s may hold 30030 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470, or reuse: true"}},
+		{"closed loop of few connections", "limits: {allow_closed_loop: true}\ntargets:\n- {name: a, url: 'http://h/', rate: max, connections: 1, connection: {reuse: false}}\n- {name: b, url: 'http://h/', rate: 470, connection: {reuse: false}}", []string{
+			"fuzz.yml:3: targets[0].connection.reuse: false in a closed loop may hold all 28232 local ports (60 s each) that there are per address of the door, and then requests fail; write a rate of at most 470, or reuse: true"}},
 		{"two doors", "defaults: {connection: {reuse: false}}\ntargets:\n- {name: a, url: 'http://h/', rate: 400}\n- {name: b, url: 'http://h:81/', rate: 400}", nil},
 		{"reused", "targets:\n- {name: a, url: 'http://h/', rate: 5000}", nil},
 		{"insecure", "targets:\n- {name: a, url: 'https://h/', rate: 10, tls: {insecure_skip_verify: true}}", []string{
@@ -176,6 +179,34 @@ targets:
 			equal(t, "header", strings.Join(lines, "|"), row.header)
 			equal(t, "body", target.HTTP.Content().Reveal(), row.body)
 		})
+	}
+}
+
+// TestClosedLoopWithoutTheDefaultsOfSchedules has closed loops in a file whose
+// defaults say how schedules are kept.
+func TestClosedLoopWithoutTheDefaultsOfSchedules(t *testing.T) {
+	t.Parallel()
+	p := fakeParser()
+	config, _, err := p.parse([]byte(`
+limits: {allow_closed_loop: true, max_total_rate: 5, max_connections: 20}
+defaults: {timeout: 2s, backlog: 1s, catch_up: 2, pacing: economy, arrival: poisson, objective: {latency: 1s, ratio: 0.9}}
+targets:
+- {name: open, url: "http://h/", rate: 5}
+- {name: closed, url: "http://h/", rate: max}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := builtInTarget()
+	want.Name, want.URL, want.Rate, want.Timeout = "closed", config.Targets[1].URL, mustRate("max"), 2*time.Second
+	if got := &config.Targets[1]; !got.Equal(&want) {
+		t.Errorf("closed loop: got %+v, want %+v", *got, want)
+	}
+	open := &config.Targets[0]
+	equal(t, "pacing", open.Pacing, "economy")
+	equal(t, "objective", open.Objective, Objective{Latency: time.Second, Ratio: 0.9})
+	if again, _, err := Parse(config.Masked(), "again.yml"); err != nil || !again.Targets[1].Equal(&want) {
+		t.Errorf("parsing what is shown: %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -16,21 +15,32 @@ const (
 	rateDecimals  = 9
 )
 
+// closedLoop is the text of the rate that is none.
+const closedLoop = "max"
+
 // Rate is a number of requests per second, kept as the exact fraction of its
-// decimal text. The zero Rate is 0. It is a value and may be used concurrently.
+// decimal text, or "max": a closed loop, in which a request is due whenever a
+// connection is free. The zero Rate is 0. It is a value and may be used
+// concurrently.
 type Rate struct {
 	text string
 	rat  *big.Rat
 }
 
 // ParseRate returns the rate that a plain decimal number says, from 0.001 to
-// 1000000 with at most 9 decimals.
-func ParseRate(text string) (Rate, error) { return parseRate(text, mostRate) }
+// 1000000 with at most 9 decimals, or that of a closed loop for "max". Whether
+// a closed loop is allowed is for the caller to decide.
+func ParseRate(text string) (Rate, error) {
+	if text == closedLoop {
+		return Rate{text: text}, nil
+	}
+	if strings.EqualFold(text, closedLoop) {
+		return Rate{}, fmt.Errorf("%s is not in lower case; write max for a closed loop", quote(text))
+	}
+	return parseRate(text, mostRate)
+}
 
 func parseRate(text, most string) (Rate, error) {
-	if strings.EqualFold(text, "max") {
-		return Rate{}, errors.New(`"max" (a closed loop) is not yet supported in this version; write a number of requests per second`)
-	}
 	if strings.HasPrefix(text, "-") {
 		return Rate{}, fmt.Errorf("%s is negative; write requests per second, from %s to %s", quote(text), leastRate, most)
 	}
@@ -54,7 +64,11 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Rat returns the exact value, which the caller may change.
+// Max reports whether the rate is that of a closed loop, which has no number.
+func (r Rate) Max() bool { return r.text == closedLoop }
+
+// Rat returns the exact value, which the caller may change: 0 for a closed
+// loop.
 func (r Rate) Rat() *big.Rat {
 	if r.rat == nil {
 		return new(big.Rat)
@@ -62,19 +76,19 @@ func (r Rate) Rat() *big.Rat {
 	return new(big.Rat).Set(r.rat)
 }
 
-// Float returns the nearest floating-point number.
+// Float returns the nearest floating-point number: 0 for a closed loop.
 func (r Rate) Float() float64 {
 	f, _ := r.Rat().Float64()
 	return f
 }
 
 // IsZero reports whether the rate is 0, which no parsed rate is.
-func (r Rate) IsZero() bool { return r.rat == nil }
+func (r Rate) IsZero() bool { return r.text == "" }
 
-// Equal reports whether both are the same number.
-func (r Rate) Equal(o Rate) bool { return r.Rat().Cmp(o.Rat()) == 0 }
+// Equal reports whether both are the same number, or both a closed loop.
+func (r Rate) Equal(o Rate) bool { return r.Max() == o.Max() && r.Rat().Cmp(o.Rat()) == 0 }
 
-// String returns the decimal text as it was written.
+// String returns the text as it was written: decimal, or max.
 func (r Rate) String() string {
 	if r.IsZero() {
 		return "0"

@@ -14,7 +14,7 @@ type Config struct {
 type Limits struct {
 	MaxTotalRate    TotalRate `yaml:"max_total_rate"`    // sum of all rates, requests per second
 	MaxConnections  int       `yaml:"max_connections"`   // sum of all connections
-	AllowClosedLoop bool      `yaml:"allow_closed_loop"` // always false in this version
+	AllowClosedLoop bool      `yaml:"allow_closed_loop"` // targets may have the rate "max"
 }
 
 // Metrics are the settings of the exporter.
@@ -41,7 +41,7 @@ type Buckets struct {
 type Target struct {
 	Name        string            `yaml:"name"` // unique
 	URL         URL               `yaml:"url"`
-	Rate        Rate              `yaml:"rate"`        // requests per second
+	Rate        Rate              `yaml:"rate"`        // requests per second, or "max"
 	Connections int               `yaml:"connections"` // most at once, at least 1
 	Labels      map[string]string `yaml:"labels"`      // never nil
 	HTTP        HTTP              `yaml:"http"`
@@ -56,8 +56,8 @@ type Target struct {
 	Objective   Objective         `yaml:"objective"`
 	Backlog     time.Duration     `yaml:"backlog"`  // a tick that has waited this long fails as expired, above 0
 	CatchUp     float64           `yaml:"catch_up"` // × rate; 0: no limit, else at least 1
-	Pacing      string            `yaml:"pacing"`   // "precise"
-	Arrival     string            `yaml:"arrival"`  // "uniform": evenly spaced
+	Pacing      string            `yaml:"pacing"`   // "precise", or "economy": ticks are sent once a millisecond
+	Arrival     string            `yaml:"arrival"`  // "uniform": evenly spaced; "poisson": as independent users come
 	Churn       string            `yaml:"churn"`    // empty in this version
 }
 

@@ -58,6 +58,10 @@ func TestValidate(t *testing.T) {
 		{"label value", func(t *Target) { t.Labels = map[string]string{"a": "\xff"} }, "labels.a: has a value that is not valid UTF-8; write it in UTF-8"},
 		{"catch up", func(t *Target) { t.CatchUp = math.NaN() }, "catch_up: NaN is out of range; write 0 for no limit, or a factor of the rate from 1 to 1000000"},
 		{"ratio", func(t *Target) { t.Objective.Ratio = math.NaN() }, "objective.ratio: NaN is not between 0 and 1; write for example 0.999 for 99.9 %"},
+		{"closed loop", func(t *Target) { t.Rate = mustRate("max") }, ""}, // the caller's to allow
+		{"closed loop with an objective", func(t *Target) { t.Rate, t.Objective.Ratio = mustRate("max"), 0.9 },
+			"objective: cannot be kept in a closed loop (rate: max), which has no latency and sends less when the door is slow; remove it, or write a number of requests per second as rate"},
+		{"unknown pacing", func(t *Target) { t.Pacing = "" }, `pacing: "" is neither precise nor economy; write one of them`},
 		{"two problems", func(t *Target) { t.HTTP.Method, t.ConnectTo = "get", "h" },
 			"http.method: \"get\" is in lower case, and methods are case-sensitive; write GET\nconnect_to: is not HOST:PORT; write for example 10.0.0.7:443 or [2001:db8::1]:443"},
 		{"zero target", func(t *Target) {
@@ -98,6 +102,8 @@ func TestEqual(t *testing.T) {
 		{"defaults written", load("timeout: 5s, http: {headers: {X-A: b}, body: ''}"), true},
 		{"other secret", load("http: {headers: {X-A: c}}"), false},
 		{"other timeout", load("timeout: 6s, http: {headers: {X-A: b}}"), false},
+		{"other pacing", load("pacing: economy, http: {headers: {X-A: b}}"), false},
+		{"other arrival", load("arrival: poisson, http: {headers: {X-A: b}}"), false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,6 +115,10 @@ func TestEqual(t *testing.T) {
 	equal(t, "rates of one value", base.Equal(&other), true)
 	other.Rate = mustRate("10.1")
 	equal(t, "other rate", base.Equal(&other), false)
+	other.Rate = mustRate("max")
+	equal(t, "closed loop", base.Equal(&other), false)
+	closed := other
+	equal(t, "both closed loops", closed.Equal(&other), true)
 	url, err := ParseURL("http://u:p@h/?other")
 	if err != nil {
 		t.Fatal(err)

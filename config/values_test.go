@@ -16,7 +16,9 @@ func TestParseRate(t *testing.T) {
 		{"leading zero", "010", "10/1", ""},
 		{"no whole part", ".5", "", `".5" is not a plain decimal number; write requests per second such as 1000 or 0.2`},
 		{"no decimals", "5.", "", `"5." is not a plain decimal number; write requests per second such as 1000 or 0.2`},
-		{"closed loop", "MAX", "", `"max" (a closed loop) is not yet supported in this version; write a number of requests per second`},
+		{"closed loop", "max", "0/1", ""},
+		{"closed loop in capital letters", "MAX", "", `"MAX" is not in lower case; write max for a closed loop`},
+		{"more than a closed loop", "max1", "", `"max1" is not a plain decimal number; write requests per second such as 1000 or 0.2`},
 		{"fraction", "1/3", "", `"1/3" is not a plain decimal number; write requests per second such as 1000 or 0.2`},
 		{"with unit", "10/s", "", `"10/s" is not a plain decimal number; write requests per second such as 1000 or 0.2`},
 		{"below least", "0.000999999", "", `"0.000999999" is out of range; write requests per second from 0.001 to 1000000`},
@@ -50,6 +52,22 @@ func TestRateIsNotShared(t *testing.T) {
 	equal(t, "same number", r.Equal(mustRate("10.0")), true)
 	equal(t, "zero", Rate{}.String(), "0")
 	equal(t, "zero", Rate{}.Float(), 0)
+	equal(t, "is zero", Rate{}.IsZero(), true)
+	equal(t, "zero is a closed loop", Rate{}.Max(), false)
+	equal(t, "number is a closed loop", r.Max(), false)
+}
+
+func TestRateOfAClosedLoop(t *testing.T) {
+	t.Parallel()
+	r := mustRate("max")
+	equal(t, "max", r.Max(), true)
+	equal(t, "is zero", r.IsZero(), false)
+	equal(t, "number", r.Float(), 0)
+	equal(t, "text", r.String(), "max")
+	equal(t, "itself", r.Equal(mustRate("max")), true)
+	equal(t, "same as no rate", r.Equal(Rate{}), false)
+	equal(t, "no rate is the same", Rate{}.Equal(r), false)
+	equal(t, "same as a number", r.Equal(mustRate("1")), false)
 }
 
 func TestParseDuration(t *testing.T) {

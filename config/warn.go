@@ -47,6 +47,11 @@ func warnPorts(targets []Target, checkers []*checker, ports int) {
 		if t.Connection.Reuse || t.URL.IsZero() {
 			continue
 		}
+		if t.Rate.Max() {
+			checkers[i].warn("connection.reuse", "false in a closed loop may hold all %d local ports (%d s each) that there are per address of the door, and then requests fail; write a rate of at most %d, or reuse: true",
+				ports, portHold, ports/portHold)
+			continue
+		}
 		door := doors[t.DialAddress()]
 		if door == nil {
 			door = &sum{rate: new(big.Rat)}

@@ -99,7 +99,7 @@ var catalogue = [numFamilies]Metric{
 	requestsScheduled: {
 		Name: "steadyprobe_requests_scheduled_total", Type: Counter, Scope: PerTarget,
 		Help: "Requests that the schedule made due.",
-		Note: "Always equal to requests completed + in flight + in the backlog.",
+		Note: "Always equal to requests completed + in flight + in the backlog. In a closed loop a free connection makes a request due.",
 	},
 	requests: {
 		Name: "steadyprobe_requests_total", Type: Counter, Scope: PerTarget, Labels: []string{"churn_phase"},
@@ -151,17 +151,20 @@ var catalogue = [numFamilies]Metric{
 	requestsPerSecond: {
 		Name: "steadyprobe_target_requests_per_second", Type: Gauge, Scope: PerTarget,
 		Help: "Configured rate of the target, this process's share.",
+		Note: "Not in a closed loop, which has none.",
 	},
 	targetInfo: {
 		Name: "steadyprobe_target_info", Type: Gauge, Scope: PerTarget,
 		Labels: []string{"arrival", "loop", "pacing", "reuse", "url"},
 		Help:   "How the target is probed; always 1.",
-		Note:   "`url` is without user info and query.",
+		Note: "`url` is without user info and query. `loop` is `open` or `closed`, `pacing` is `precise` or `economy`, " +
+			"`arrival` is `uniform` or `poisson`.",
 	},
 	latency: {
 		Name: "steadyprobe_latency_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"churn_phase", "outcome"},
 		Help: "Time from a request's intended time to the last byte of its answer or its failure.",
-		Note: "`outcome` is `success` or `failure`; a request that timed out counts with the time it took.",
+		Note: "`outcome` is `success` or `failure`; a request that timed out counts with the time it took. " +
+			"Not in a closed loop, where no request has an intended time.",
 	},
 	serviceTime: {
 		Name: "steadyprobe_service_time_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"outcome"},
@@ -171,21 +174,23 @@ var catalogue = [numFamilies]Metric{
 	phaseTime: {
 		Name: "steadyprobe_phase_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"phase"},
 		Help: "Time that a part of a request's way took.",
-		Note: "`phase` is `wait` (requests that waited in the backlog), `resolve`, `connect`, `tls` (once per lookup or opening), " +
+		Note: "`phase` is `wait` (requests that waited in the backlog; not in a closed loop), `resolve`, `connect`, `tls` (once per lookup or opening), " +
 			"`processing` or `transfer` (once per request). A phase that failed counts with its elapsed time.",
 	},
 	latencyQuantile: {
 		Name: "steadyprobe_latency_quantile_seconds", Type: Gauge, Scope: PerTarget, Labels: []string{"q", "window"},
 		Help: "Latency quantile over a sliding window, over successes, timeouts and expired requests.",
-		Note: "NaN while the window holds fewer than 1/(1-q) of them.",
+		Note: "NaN while the window holds fewer than 1/(1-q) of them. Not in a closed loop.",
 	},
 	latencyClamped: {
 		Name: "steadyprobe_latency_clamped_total", Type: Counter, Scope: PerTarget,
 		Help: "Latencies above the recordable range, recorded as its upper end.",
+		Note: "Not in a closed loop.",
 	},
 	lateness: {
 		Name: "steadyprobe_lateness_seconds", Type: Histogram, Scope: PerTarget,
 		Help: "Time from a request's intended time until the probe dealt with it: the probe's own fault.",
+		Note: "Not in a closed loop.",
 	},
 	handshakes: {
 		Name: "steadyprobe_tls_handshakes_total", Type: Counter, Scope: PerTarget,

@@ -29,6 +29,13 @@ func usualTarget(tls, churned bool) Target {
 	})
 }
 
+// closedLoop is a usualTarget, without an objective, in a closed loop.
+func closedLoop(tls bool) Target {
+	t := usualTarget(tls, false)
+	t.Loop, t.Objective, t.ObjectiveRatio = "closed", 0, 0
+	return t
+}
+
 // seriesOf counts the series that a Prometheus stores of each family of a
 // target: a native histogram is one, a classic one is its buckets, the
 // infinite one, sum and count.
@@ -69,9 +76,10 @@ func seriesOf(t *testing.T, target Target, classic, native bool) (by [numFamilie
 // TestSeries holds the numbers that the documentation and the planning of a
 // Prometheus rest on.
 func TestSeries(t *testing.T) {
+	http, https, churned := usualTarget(false, false), usualTarget(true, false), usualTarget(true, true)
 	for _, row := range []struct {
 		name            string
-		tls, churned    bool
+		target          Target
 		classic, native bool
 		want            int
 	}{
@@ -83,20 +91,26 @@ func TestSeries(t *testing.T) {
 		// close reasons, 3 lookup failures, 2 address changes = 36.
 		// Histograms of 16 bounds: latency 2, service time 2, phases without tls
 		// 5 = 9, each 16 + 3 = 19: 171. Lateness 9 + 3 = 12.
-		{"HTTP, classic", false, false, true, false, 26 + 9 + 18 + 36 + 171 + 12},
-		{"HTTP, native", false, false, false, true, 26 + 9 + 18 + 36 + 9 + 1},
-		{"HTTP, both", false, false, true, true, 26 + 9 + 18 + 36 + 171 + 12 + 9 + 1},
+		{"HTTP, classic", http, true, false, 26 + 9 + 18 + 36 + 171 + 12},
+		{"HTTP, native", http, false, true, 26 + 9 + 18 + 36 + 9 + 1},
+		{"HTTP, both", http, true, true, 26 + 9 + 18 + 36 + 171 + 12 + 9 + 1},
 		// TLS: 1 kind of handshake, 4 of the certificate, histograms of the phase
 		// and 2 of handshakes.
-		{"HTTPS, classic", true, false, true, false, 33 + 16 + 18 + 36 + 5 + 171 + 3*19 + 12},
-		{"HTTPS, native", true, false, false, true, 33 + 16 + 18 + 36 + 5 + 9 + 3 + 1},
+		{"HTTPS, classic", https, true, false, 33 + 16 + 18 + 36 + 5 + 171 + 3*19 + 12},
+		{"HTTPS, native", https, false, true, 33 + 16 + 18 + 36 + 5 + 9 + 3 + 1},
 		// Two more churn phases: requests, within objective, 33 failures and 2
 		// latency histograms each.
-		{"HTTPS with churn, classic", true, true, true, false, 348 + 2*(1+1+33+2*19)},
-		{"HTTPS with churn, native", true, true, false, true, 121 + 2*(1+1+33+2)},
+		{"HTTPS with churn, classic", churned, true, false, 348 + 2*(1+1+33+2*19)},
+		{"HTTPS with churn, native", churned, false, true, 121 + 2*(1+1+33+2)},
+		// Without an intended time: no schedule/expired, 5 of the single series
+		// (within objective, 2 objectives, rate, clamped), no quantiles, latency,
+		// wait and lateness.
+		{"closed loop over HTTP, classic", closedLoop(false), true, false, 272 - 1 - 5 - 21 - 3*19 - 12},
+		{"closed loop over HTTPS, classic", closedLoop(true), true, false, 348 - 1 - 5 - 21 - 3*19 - 12},
+		{"closed loop over HTTPS, native", closedLoop(true), false, true, 121 - 1 - 5 - 21 - 3 - 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if by, got := seriesOf(t, usualTarget(row.tls, row.churned), row.classic, row.native); got != row.want {
+			if by, got := seriesOf(t, row.target, row.classic, row.native); got != row.want {
 				t.Errorf("%d series, want %d", got, row.want)
 				for i, n := range by {
 					t.Logf("%s: %d", catalogue[i].Name, n)
@@ -189,7 +203,7 @@ func writeTaxonomy(b *strings.Builder) {
 
 func writeSeries(t *testing.T, b *strings.Builder) {
 	b.WriteString(docsSeries)
-	targets := []Target{usualTarget(false, false), usualTarget(true, false), usualTarget(true, true)}
+	targets := []Target{usualTarget(false, false), usualTarget(true, false), usualTarget(true, true), closedLoop(true)}
 	type column struct {
 		by  [numFamilies]int
 		all int
@@ -287,9 +301,9 @@ const docsSeries = `
 ## Series of a target
 
 Of a target whose host is a name and that has an objective, has seen one status code and, over TLS, one kind of handshake. Each
-further one adds a series. "Classic" is what text formats show; with native histograms alone each histogram is one series; with
+further one adds a series; a closed loop has no objective and nothing that counts from an intended time. "Classic" is what text formats show; with native histograms alone each histogram is one series; with
 both kinds stored, a target has the classic number and one more for each histogram.
 
-| metric | HTTP, classic | native | HTTPS, classic | native | HTTPS with churn, classic | native |
-|---|---:|---:|---:|---:|---:|---:|
+| metric | HTTP, classic | native | HTTPS, classic | native | HTTPS with churn, classic | native | HTTPS, closed loop, classic | native |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
 `

@@ -41,6 +41,7 @@ func TestExposition(t *testing.T) {
 		{"no_targets", nil},
 		{"plain", []Target{plainTarget()}},
 		{"all", []Target{plainTarget(), fullTarget()}},
+		{"closed", []Target{closedTarget()}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			e := newExporter(t, testOptions(), row.targets...)
@@ -64,6 +65,31 @@ func TestExposition(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTargetThatBecameClosed keeps what was counted in an open loop: a counter
+// must not vanish under its name.
+func TestTargetThatBecameClosed(t *testing.T) {
+	target := plainTarget()
+	target.Loop = "closed"
+	families, err := checked(newExporter(t, testOptions(), target)).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, f := range families {
+		got[f.GetName()] = len(f.GetMetric())
+	}
+	for f, want := range map[family]int{
+		latency: 2, lateness: 1, latencyClamped: 1,
+		phaseTime:         4, // wait, connect, processing, transfer
+		latencyQuantile:   0,
+		requestsPerSecond: 0,
+	} {
+		if name := catalogue[f].Name; got[name] != want {
+			t.Errorf("%s: %d series, want %d", name, got[name], want)
+		}
 	}
 }
 

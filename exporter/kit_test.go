@@ -155,6 +155,24 @@ func fullTarget() Target {
 	})
 }
 
+// closedTarget is a closed loop that has seen two requests: one is in flight,
+// one succeeded.
+func closedTarget() Target {
+	b := record.DefaultBounds()
+	f := &fakeTarget{snapshot: emptySnapshot(), resolver: ResolverStats{Addresses: 1}}
+	l, s := &f.ledger, &f.snapshot
+	l.Scheduled, l.InFlight = 2, 1
+	l.Completed[probe.NoChurn][probe.Success] = 1
+	l.Connections, l.Opened = 1, 1
+	s.ServiceTime[record.Succeeded] = distribution(b.ServiceTime, time.Millisecond)
+	s.Phases[probe.PhaseProcessing] = distribution(b.Phase, time.Millisecond)
+	s.Phases[probe.PhaseTransfer] = distribution(b.Phase, 0)
+	s.Responses = []record.ResponseCount{{Code: 200, Protocol: probe.HTTP11, Count: 1}}
+	t := f.fill(Target{Name: "closed", URL: "http://192.0.2.1/", Reuse: true})
+	t.Loop = "closed"
+	return t
+}
+
 func testOptions() Options {
 	return Options{
 		Start:      testStart,

@@ -114,11 +114,11 @@ type Target struct {
 	Name        string
 	Labels      map[string]string // set by the user
 	URL         string            // without user info and query
-	Rate        float64           // requests per second, this process's share
+	Rate        float64           // requests per second, this process's share; of no meaning in a closed loop
 	Connections int               // most at once
-	Loop        string            // open or closed
+	Loop        string            // open or closed; a closed one has no series of what counts from an intended time
 	Pacing      string            // precise or economy
-	Arrival     string            // uniform
+	Arrival     string            // uniform or poisson
 	Reuse       bool
 
 	Objective      time.Duration // latency objective; 0: none
@@ -156,7 +156,7 @@ func (t *Target) meets(o probe.Outcome) bool {
 	case probe.StageTLS:
 		return t.TLS
 	}
-	return true
+	return o != probe.ScheduleExpired || !t.closed()
 }
 
 // opens reports whether o is a way in which opening a connection fails.
@@ -178,6 +178,12 @@ func (t *Target) passes(p probe.Phase) bool {
 		return t.Named
 	case probe.PhaseTLS:
 		return t.TLS
+	case probe.PhaseWait:
+		return !t.closed()
 	}
 	return true
 }
+
+// closed reports whether the target is probed in a closed loop. Nothing of it
+// has an intended time: no latency, lateness, wait, rate and objective.
+func (t *Target) closed() bool { return t.Loop == "closed" }

@@ -25,8 +25,11 @@ func (p *page) writeTarget(t *target) {
 
 func (w *writer) settings(t *target) {
 	w.gauge(targetInfo, 1, t.info...)
-	w.gauge(requestsPerSecond, t.Rate)
 	w.gauge(connectionsLimit, float64(t.Connections))
+	if t.closed() {
+		return
+	}
+	w.gauge(requestsPerSecond, t.Rate)
 	if t.Objective > 0 {
 		w.gauge(objectiveLatency, t.Objective.Seconds())
 	}
@@ -55,7 +58,7 @@ func (w *writer) requests(t *target, l *probe.Ledger) {
 			continue
 		}
 		w.count(requests, completed, labels.churn[c])
-		if t.Objective > 0 {
+		if t.Objective > 0 && !t.closed() {
 			w.count(withinObjective, l.WithinObjective[c], labels.churn[c])
 		}
 		for j, n := range l.Completed[c] {
@@ -88,7 +91,7 @@ func (w *writer) times(t *target, s *record.Snapshot) {
 	for outcome := range s.Latency {
 		for i := range s.Latency[outcome] {
 			c := probe.ChurnPhase(i)
-			if d := &s.Latency[outcome][c]; d.Count > 0 || t.hasChurn(c) {
+			if d := &s.Latency[outcome][c]; d.Count > 0 || t.hasChurn(c) && !t.closed() {
 				w.histogram(latency, d, labels.churn[c], labels.outcome[outcome])
 			}
 		}
@@ -99,8 +102,15 @@ func (w *writer) times(t *target, s *record.Snapshot) {
 			w.histogram(phaseTime, d, labels.phase[i])
 		}
 	}
-	w.histogram(lateness, &s.Lateness)
-	w.count(latencyClamped, s.Clamped)
+	if s.Lateness.Count > 0 || !t.closed() {
+		w.histogram(lateness, &s.Lateness)
+	}
+	if s.Clamped > 0 || !t.closed() {
+		w.count(latencyClamped, s.Clamped)
+	}
+	if t.closed() {
+		return
+	}
 	for i := range s.Windows {
 		for j, q := range s.Windows[i] {
 			w.gauge(latencyQuantile, q, labels.quantile[j], labels.window[i])

@@ -60,7 +60,6 @@ func (l *Link) Opened(conn Conn, slots int, s *Sample) {
 	p.slots = max(p.slots, slots)
 	p.ledger.Connections++
 	p.ledger.Opened++
-	p.refill.succeeded()
 	p.warm.tried(l)
 	if !l.bound {
 		p.ledger.Bytes.Add(s.Bytes)
@@ -97,6 +96,10 @@ func (l *Link) Failed(s *Sample) {
 	if l.bound {
 		p.ledger.InFlight--
 		p.ledger.complete(s, &p.target)
+		if p.target.Closed {
+			// No schedule paces what comes next: do not hammer a dead door.
+			p.refill.failed(s.End)
+		}
 	} else {
 		p.ledger.Bytes.Add(s.Bytes)
 		if s.Outcome != ScheduleShutdown {
@@ -124,6 +127,7 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 	p.mu.Lock()
 	p.ledger.InFlight--
 	p.ledger.complete(s, &p.target)
+	l.judge(s)
 	if s.Close != NotClosed {
 		l.busy--
 		p.retire(l)
@@ -191,6 +195,9 @@ func (l *Link) Gone(reason CloseReason, b Bytes) {
 	p.retire(l)
 	if l.lingering {
 		p.lingering--
+	}
+	if reason == ClosePeer && l.requests == 0 && now.Sub(l.opened) < refillIdle {
+		p.refill.failed(now) // the door takes connections only to close them
 	}
 	p.ledger.Connections--
 	p.ledger.Closed[reason]++

@@ -64,6 +64,7 @@ type Prober struct {
 	slots     int // most slots of any connection so far
 	links0    chan struct{}
 	catchNext Instant // when the next tick may leave the backlog, under CatchUp
+	running   bool    // a closed loop, between Begin and Halt
 	refill    refill
 	warm      warmUp
 	closing   bool
@@ -125,6 +126,22 @@ func (p *Prober) Take(intended Instant) (wake Instant) {
 	tick.Taken = now
 	p.backlog.push(tick)
 	return p.drain(now)
+}
+
+// Begin starts a closed loop: from now on every free connection carries a
+// tick. It is for targets that are Closed, and those get no ticks by Take.
+func (p *Prober) Begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = true
+	p.dispatch(p.clock.Now())
+}
+
+// Halt ends a closed loop: what is in flight goes on to its end.
+func (p *Prober) Halt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = false
 }
 
 // Drain moves on what waits in the backlog: ticks that expired are completed,
@@ -190,6 +207,8 @@ func (p *Prober) instead(t *Tick) *Link {
 	l := p.place()
 	switch {
 	case l != nil:
+	case p.target.Closed:
+		p.ledger.Scheduled-- // it was due because that connection seemed free
 	case p.closing:
 		p.expiring++
 		p.mu.Unlock()
@@ -255,13 +274,25 @@ func (p *Prober) catchGap() time.Duration {
 	return time.Duration(float64(time.Second) / (p.target.Rate * p.target.CatchUp))
 }
 
-// mayLeave reports whether a tick may leave the backlog now.
+// mayLeave reports whether a tick may leave the backlog now. In a closed loop
+// there is always one that may, unless openings have just failed.
 func (p *Prober) mayLeave(now Instant) bool {
+	if p.closing {
+		return false
+	}
+	if p.target.Closed {
+		return p.running && now >= p.refill.next
+	}
 	return p.backlog.len() > 0 && (p.target.CatchUp == 0 || now >= p.catchNext)
 }
 
-// leave takes the oldest tick out of the backlog.
+// leave takes the oldest tick out of the backlog. In a closed loop a tick is
+// due by being taken.
 func (p *Prober) leave(now Instant) Tick {
+	if p.target.Closed {
+		p.ledger.Scheduled++
+		return Tick{Intended: now, Churn: ChurnPhase(p.churn.Load())}
+	}
 	if p.target.CatchUp > 0 {
 		p.catchNext = max(p.catchNext, now).Add(p.catchGap())
 	}

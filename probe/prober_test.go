@@ -175,6 +175,26 @@ func TestWarmTargetDoesNotHammerADeadDoor(t *testing.T) {
 	})
 }
 
+// TestWarmTargetDoesNotHammerADoorThatCloses has a door close every connection
+// as soon as it is open, as a balancer without backends does.
+func TestWarmTargetDoesNotHammerADoorThatCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Rate: 0.001, Connections: 2, Reuse: true, Warm: true})
+		b.prober.WarmUp(context.Background())
+		for range 60_000 {
+			for _, c := range b.door.conns {
+				c.peerCloses()
+			}
+			b.sleep(time.Millisecond)
+		}
+		// Twice at 0, 0.1, 0.3, 0.7, 1.5, 3.1 and 6.3 s, then every 5 s.
+		if b.door.openers > 2*18 || b.door.openers < 2*10 {
+			t.Errorf("%d openings in a minute, want 20 to 36", b.door.openers)
+		}
+		b.close()
+	})
+}
+
 func TestTurnoverCostsNoRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

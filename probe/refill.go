@@ -10,10 +10,14 @@ import (
 const (
 	refillFirst = 100 * time.Millisecond
 	refillMost  = 5 * time.Second
+
+	// A connection that the door closes unused within this time counts as an
+	// opening that failed.
+	refillIdle = time.Second
 )
 
-// refill paces the openings that belong to no tick, so that a dead door is
-// not hammered. It is guarded by the Prober's mutex.
+// refill paces the openings that belong to no tick, and those of a closed
+// loop, so that a door is not hammered that is dead or ends every connection. It is guarded by the Prober's mutex.
 type refill struct {
 	delay time.Duration // 0: the last opening did not fail
 	next  Instant       // none before
@@ -30,6 +34,17 @@ func (r *refill) failed(now Instant) {
 	r.next = now.Add(r.delay)
 }
 
+// judge tells by a completed tick whether opening connections is of use. It is
+// called with p.mu held.
+func (l *Link) judge(s *Sample) {
+	switch {
+	case s.Outcome == Success:
+		l.p.refill.succeeded()
+	case s.Close != NotClosed && l.requests <= 1:
+		l.p.refill.failed(s.End) // not even the first request got through
+	}
+}
+
 func (r *refill) stop() {
 	if r.timer != nil {
 		r.timer.Stop()
@@ -37,15 +52,19 @@ func (r *refill) stop() {
 }
 
 // refillLinks returns the links that must be opened to keep a warm target's
-// connections, or sets a timer where it is too early. It is called with mu
+// connections, or sets a timer where it is too early, for them or for the
+// ticks of a closed loop. It is called with mu
 // held; the links must be opened.
 func (p *Prober) refillLinks(now Instant) (links []*Link) {
-	if !p.target.Warm || p.closing || p.open >= p.target.Connections {
+	if !p.target.Warm && !p.running || p.closing || p.open >= p.target.Connections {
 		return nil
 	}
 	if now < p.refill.next {
 		p.refillLater(now)
 		return nil
+	}
+	if !p.target.Warm {
+		return nil // the ticks of the closed loop open them
 	}
 	for p.open < p.target.Connections {
 		l := p.newLink()
@@ -64,9 +83,10 @@ func (p *Prober) refillLater(now Instant) {
 	p.refill.timer.Reset(delay)
 }
 
-// fill opens what is missing of a warm target's connections.
+// fill opens what is missing of the target's connections.
 func (p *Prober) fill() {
 	p.mu.Lock()
+	p.dispatch(p.clock.Now())
 	links := p.refillLinks(p.clock.Now())
 	p.mu.Unlock()
 	for _, l := range links {

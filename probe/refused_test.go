@@ -25,6 +25,7 @@ func TestTickPassesConnectionsThatHaveEnded(t *testing.T) {
 				b := newBench(t, Target{Rate: 100, Connections: 4, Reuse: true, Warm: true})
 				b.door.service = time.Millisecond
 				b.prober.WarmUp(context.Background())
+				b.sleep(time.Minute)
 				for _, c := range b.door.conns[:tc.dead] {
 					c.dies()
 				}

@@ -6,7 +6,8 @@ import "time"
 // Everything about the wire belongs to the [Opener].
 type Target struct {
 	Name        string
-	Rate        float64       // requests per second
+	Closed      bool          // a closed loop: a tick is due whenever a connection is free
+	Rate        float64       // requests per second; of no meaning in a closed loop
 	Connections int           // most at once
 	Timeout     time.Duration // from begun time to the last byte
 	Backlog     time.Duration // a tick that has waited this long fails as expired
@@ -20,7 +21,7 @@ type Target struct {
 
 // ramp is how many connections are opened by ticks although others are idle.
 func (t *Target) ramp() int {
-	if t.Warm || !t.Reuse {
+	if t.Warm || !t.Reuse || t.Closed {
 		return 0
 	}
 	if t.Rate >= float64(t.Connections) {

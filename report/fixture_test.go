@@ -101,6 +101,7 @@ func sick(t *testing.T) Input {
 	l.Bytes = probe.Bytes{Sent: 160000, Received: 3 << 20}
 	atEnd := l
 	atEnd.InFlight, atEnd.Backlog = 20, 80
+	atEnd.Bytes = probe.Bytes{Sent: 150000, Received: 2 << 20} // the last answers came later
 	atEnd.Completed[probe.Settled][probe.ScheduleShutdown] = 0 // came with the end of the run
 	return Input{
 		Target:      "http://sick.example.com/",
@@ -124,6 +125,47 @@ func sick(t *testing.T) Input {
 		Saturated: []string{"file_descriptors", "cpu", "cpu"},
 		Warnings:  []string{"the certificate was not verified\x1b[31m"},
 	}
+}
+
+// closed is a run of 10 s in a closed loop that was interrupted.
+func closed(t *testing.T) Input {
+	var l probe.Ledger
+	l.Scheduled = 700020
+	l.Completed[probe.NoChurn][probe.Success] = 699990
+	l.Completed[probe.NoChurn][probe.ResponseStatus] = 20
+	l.Completed[probe.NoChurn][probe.ReadTimeout] = 5
+	l.Completed[probe.NoChurn][probe.ScheduleShutdown] = 5 // 699990+20+5+5 = 700020
+	l.Opened = 20
+	l.Closed[probe.CloseShutdown] = 20
+	l.Bytes = probe.Bytes{Sent: 700020 * 100, Received: 700020 * 1000}
+	atEnd := l
+	atEnd.Completed[probe.NoChurn][probe.Success] -= 15
+	atEnd.Completed[probe.NoChurn][probe.ScheduleShutdown] = 0
+	atEnd.InFlight = 20
+	atEnd.Bytes = probe.Bytes{Sent: 700000 * 100, Received: 700000 * 1000}
+	return Input{
+		Target:      "capacity",
+		URL:         "http://door.test/",
+		RateText:    "max",
+		Closed:      true,
+		Connections: 20,
+		Duration:    10 * time.Second,
+		Ledger:      l,
+		AtEnd:       atEnd,
+		Latency:     histogram(t), // as record.Dense has it
+		ServiceTime: histogram(t, span{250 * time.Microsecond, 699000}, span{3 * time.Millisecond, 990}, span{5 * time.Second, 5}),
+		Lateness:    histogram(t),
+		SelfLatency: histogram(t, span{60 * time.Microsecond, 200}),
+		Responses:   []record.ResponseCount{{Code: 200, Protocol: probe.HTTP11, Count: 699990}, {Code: 503, Protocol: probe.HTTP11, Count: 20}},
+	}
+}
+
+// users is healthy with ticks that come at random, and under economical pacing.
+func users(t *testing.T) Input {
+	in := healthy(t)
+	in.Economy, in.Poisson = true, true
+	in.Lateness = histogram(t, span{500 * time.Microsecond, 15000}, span{time.Millisecond, 14990}, span{2 * time.Millisecond, 10})
+	return in
 }
 
 // nothing is a run that was stopped before its first tick.

@@ -14,9 +14,17 @@ import (
 type Input struct {
 	Target      string  // name of the target; empty: its URL
 	URL         string  // user info, query and fragment are taken out before it is shown
-	Rate        float64 // configured, requests per second
+	Rate        float64 // configured, requests per second; of no meaning in a closed loop
 	RateText    string  // the rate as the user wrote it; empty: formatted from Rate
 	Connections int     // most at once
+
+	// Closed says that a tick was due whenever a connection was free: there was
+	// no rate and no intended time, and so neither latency nor lateness.
+	Closed bool
+	// Economy says that due ticks were sent once a millisecond.
+	Economy bool
+	// Poisson says that ticks came at random, Rate a second on average.
+	Poisson bool
 
 	// Duration is the measured window: the warm-up is not part of it, nor is
 	// the time that the last requests took after the last tick was due.

@@ -1,17 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 // Result is the report of one target. Its JSON form is part of the interface:
@@ -20,8 +16,11 @@ import (
 // holds no secret. All times are in seconds.
 type Result struct {
 	Target          string  `json:"target"`
-	URL             string  `json:"url"` // without user info, query and fragment
-	Rate            float64 `json:"rate"`
+	URL             string  `json:"url"`  // without user info, query and fragment
+	Rate            float64 `json:"rate"` // 0 in a closed loop
+	Loop            string  `json:"loop"` // open or closed, as in the label of steadyprobe_target_info
+	Pacing          string  `json:"pacing"`
+	Arrival         string  `json:"arrival"`
 	Connections     int     `json:"connections"`
 	DurationSeconds float64 `json:"duration_seconds"` // the measured window
 
@@ -30,8 +29,10 @@ type Result struct {
 	Completed uint64 `json:"completed"` // whatever the outcome
 	InFlight  uint64 `json:"in_flight"`
 	Backlog   uint64 `json:"backlog"`
-	// Unfinished is what had no outcome when the window ended.
-	Unfinished Unfinished `json:"unfinished"`
+	// Unfinished is what had no outcome when the window ended, WithinWindow what
+	// had one, and its bytes. The rest came later.
+	Unfinished   Unfinished   `json:"unfinished"`
+	WithinWindow WithinWindow `json:"within_window"`
 
 	Failures   uint64            `json:"failures"`
 	FailuresBy map[string]uint64 `json:"failures_by"` // "stage/reason" → count; their sum is Failures
@@ -40,12 +41,13 @@ type Result struct {
 	// AchievedRate is how many requests per second were begun within the
 	// window: scheduled, less those that waited in the backlog when the
 	// window ended and those that the schedule dropped (expired, shutdown). It
-	// equals Rate while the door takes what is due, however long it takes.
+	// equals Rate while the door takes what is due, however long it takes. In a
+	// closed loop it is how many were completed per second of the window.
 	AchievedRate float64 `json:"achieved_rate"`
 
-	Latency     Summary `json:"latency"`      // corrected: from the intended time
+	Latency     Summary `json:"latency"`      // corrected: from the intended time; empty in a closed loop
 	ServiceTime Summary `json:"service_time"` // uncorrected: from the begun time
-	Lateness    Summary `json:"lateness"`     // the probe's own
+	Lateness    Summary `json:"lateness"`     // the probe's own; empty in a closed loop
 	SelfLatency Summary `json:"self_latency"` // the probe's own, of the whole process
 	Clamped     uint64  `json:"clamped"`      // latencies above the recordable range
 
@@ -59,7 +61,7 @@ type Result struct {
 	Saturated    []string `json:"saturated"`     // the probe's resources that ran short
 	Trustworthy  bool     `json:"trustworthy"`   // nothing is in Distrust
 	Distrust     []string `json:"distrust"`      // why the figures are not to be trusted
-	ScheduleKept bool     `json:"schedule_kept"` // every tick was begun within the window
+	ScheduleKept bool     `json:"schedule_kept"` // every tick was begun within the window; a closed loop has no schedule to break
 	Remarks      []string `json:"remarks"`       // what was not kept, dropped or cut, and how much
 	Warnings     []string `json:"warnings"`
 
@@ -73,6 +75,14 @@ type Result struct {
 type Unfinished struct {
 	InFlight uint64 `json:"in_flight"`
 	Backlog  uint64 `json:"backlog"`
+}
+
+// WithinWindow counts what was completed before the window ended. The bytes of
+// a request count when it completes.
+type WithinWindow struct {
+	Completed     uint64 `json:"completed"` // whatever the outcome
+	SentBytes     uint64 `json:"sent_bytes"`
+	ReceivedBytes uint64 `json:"received_bytes"`
 }
 
 // Summary describes a distribution, in seconds, exact to the three digits of
@@ -117,11 +127,17 @@ func New(in Input) Result {
 	if in.AtEnd.Scheduled == 0 {
 		in.AtEnd = in.Ledger
 	}
+	if in.Closed {
+		in.Rate, in.Latency, in.Lateness, in.Clamped = 0, nil, nil, 0
+	}
 	url := maskURL(in.URL)
 	r := Result{
 		Target:          maskURL(in.Target),
 		URL:             url,
 		Rate:            finite(in.Rate),
+		Loop:            choose(in.Closed, loopClosed, "open"),
+		Pacing:          choose(in.Economy, pacingEconomy, "precise"),
+		Arrival:         choose(in.Poisson, arrivalPoisson, "uniform"),
 		Connections:     in.Connections,
 		DurationSeconds: in.Duration.Seconds(),
 
@@ -130,11 +146,15 @@ func New(in Input) Result {
 		InFlight:   l.InFlight,
 		Backlog:    l.Backlog,
 		Unfinished: Unfinished{InFlight: in.AtEnd.InFlight, Backlog: in.AtEnd.Backlog},
+		WithinWindow: WithinWindow{
+			Completed:     in.AtEnd.Done(),
+			SentBytes:     in.AtEnd.Bytes.Sent,
+			ReceivedBytes: in.AtEnd.Bytes.Received,
+		},
 
-		Failures:     l.Failed(),
-		FailuresBy:   failuresBy(l),
-		Responses:    responses(in.Responses),
-		AchievedRate: achievedRate(&in.AtEnd, in.Duration),
+		Failures:   l.Failed(),
+		FailuresBy: failuresBy(l),
+		Responses:  responses(in.Responses),
 
 		Latency:     summarize(in.Latency),
 		ServiceTime: summarize(in.ServiceTime),
@@ -159,95 +179,40 @@ func New(in Input) Result {
 	if r.Target == "" {
 		r.Target = url
 	}
+	r.AchievedRate = r.achieved(&in.AtEnd)
 	r.judge(l)
 	return r
 }
 
-// achievedRate is the rate of the requests that were begun within the window.
-func achievedRate(l *probe.Ledger, window time.Duration) float64 {
+// Values of a result's traffic that change what is said of it.
+const (
+	loopClosed     = "closed"
+	pacingEconomy  = "economy"
+	arrivalPoisson = "poisson"
+)
+
+func choose(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+func (r *Result) closed() bool { return r.Loop == loopClosed }
+
+// achieved is the rate of the requests that were begun within the window, in a
+// closed loop of those that were completed. The account is that of its end.
+func (r *Result) achieved(l *probe.Ledger) float64 {
 	waited := l.Backlog + dropped(l)
-	if window <= 0 || waited >= l.Scheduled {
+	switch {
+	case r.DurationSeconds <= 0:
+		return 0
+	case r.closed():
+		return float64(l.Done()) / r.DurationSeconds
+	case waited >= l.Scheduled:
 		return 0
 	}
-	return float64(l.Scheduled-waited) / window.Seconds()
-}
-
-// dropped counts the ticks that completed without being begun.
-func dropped(l *probe.Ledger) uint64 {
-	return l.Failures(probe.ScheduleExpired) + l.Failures(probe.ScheduleShutdown)
-}
-
-func failuresBy(l *probe.Ledger) map[string]uint64 {
-	by := map[string]uint64{}
-	for o := probe.Success + 1; int(o) < probe.NumOutcomes; o++ {
-		if n := l.Failures(o); n > 0 {
-			by[o.String()] = n
-		}
-	}
-	return by
-}
-
-func openingFailuresBy(l *probe.Ledger) map[string]uint64 {
-	by := map[string]uint64{}
-	for o, n := range l.OpeningFailures {
-		if n > 0 {
-			by[probe.Outcome(o).String()] = n
-		}
-	}
-	return by
-}
-
-func closedBy(l *probe.Ledger) map[string]uint64 {
-	by := map[string]uint64{}
-	for r := probe.NotClosed + 1; int(r) < probe.NumCloseReasons; r++ {
-		if n := l.Closed[r]; n > 0 {
-			by[r.String()] = n
-		}
-	}
-	return by
-}
-
-func responses(counts []record.ResponseCount) map[string]uint64 {
-	by := map[string]uint64{}
-	for _, c := range counts {
-		if c.Count == 0 {
-			continue
-		}
-		code := "other"
-		if c.Code != 0 {
-			code = strconv.Itoa(int(c.Code))
-		}
-		by[code] += c.Count
-	}
-	return by
-}
-
-func handshakes(counts []record.HandshakeCount) TLS {
-	t := TLS{Kinds: []HandshakeKind{}}
-	for _, c := range counts {
-		if c.Count == 0 {
-			continue
-		}
-		t.Handshakes += c.Count
-		if c.Resumed {
-			t.Resumed += c.Count
-		}
-		t.Kinds = append(t.Kinds, HandshakeKind{
-			Version:     versionName(c.Version),
-			Cipher:      cipherName(c.Cipher),
-			KeyExchange: groupName(c.Group),
-			Resumed:     c.Resumed,
-			Count:       c.Count,
-		})
-	}
-	slices.SortStableFunc(t.Kinds, func(a, b HandshakeKind) int {
-		full := cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Cipher, b.Cipher), cmp.Compare(a.KeyExchange, b.KeyExchange))
-		if full == 0 && a.Resumed != b.Resumed {
-			return map[bool]int{false: -1, true: 1}[a.Resumed]
-		}
-		return full
-	})
-	return t
+	return float64(l.Scheduled-waited) / r.DurationSeconds
 }
 
 func summarize(h *hdrhistogram.Histogram) Summary {

@@ -25,6 +25,8 @@ func TestGolden(t *testing.T) {
 		{"sick", []Input{sick(t)}},
 		{"nothing", []Input{nothing()}},
 		{"two", []Input{healthy(t), sick(t)}},
+		{"closed", []Input{closed(t)}},
+		{"users", []Input{users(t)}},
 		{"none", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,7 +53,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
-	results := []Result{New(healthy(t)), New(sick(t)), New(nothing())}
+	results := []Result{New(healthy(t)), New(sick(t)), New(nothing()), New(closed(t)), New(users(t))}
 	var first bytes.Buffer
 	if err := WriteJSON(&first, results); err != nil {
 		t.Fatal(err)
@@ -102,6 +104,65 @@ func TestNewFigures(t *testing.T) {
 	}
 }
 
+// What came after the window is in no rate: an overloaded door answers for long
+// after it, and would seem fast.
+func TestRatesAreOfTheWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		in           Input
+		text         []string
+		achievedRate float64
+	}{
+		{
+			// 1500+30+5+65+300 = 1,900 completed in the window, 2 MB / 10 s.
+			"open loop", sick(t),
+			[]string{"  1900 requests in 10.00s, 2.00MB read\n", "Requests/sec:     162.00\n", "Transfer/sec:   204.80KB\n"}, 162,
+		},
+		{
+			// 699,975+20+5 completed in the window, 700 MB / 10 s.
+			"closed loop", closed(t),
+			[]string{"  700000 requests in 10.00s, 667.57MB read\n", "Requests/sec:   70000.00\n", "Transfer/sec:    66.76MB\n"}, 70000,
+		},
+		{
+			// 30,000 × 1,200 B / 30 s.
+			"no account of the window", healthy(t),
+			[]string{"  30000 requests in 30.00s, 34.33MB read\n", "Requests/sec:    1000.00\n", "Transfer/sec:     1.14MB\n"}, 1000,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := New(tt.in)
+			if r.AchievedRate != tt.achievedRate {
+				t.Errorf("achieved rate %v, want %v", r.AchievedRate, tt.achievedRate)
+			}
+			var text bytes.Buffer
+			if err := WriteText(&text, []Result{r}); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.text {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("no %q in\n%s", want, &text)
+				}
+			}
+		})
+	}
+}
+
+// A closed loop shows nothing of what has no meaning in it, whatever it is given.
+func TestClosedLoopHasNoLatency(t *testing.T) {
+	in := healthy(t)
+	in.Closed, in.Clamped = true, 3
+	in.Lateness = histogram(t, span{time.Second, 100})
+	r := New(in)
+	if r.Rate != 0 || r.Loop != "closed" || r.Latency != (Summary{}) || r.Lateness != (Summary{}) || r.Clamped != 0 || r.ServiceTime.Count == 0 {
+		t.Errorf("%+v", r)
+	}
+	if !r.Trustworthy || !r.ScheduleKept || len(r.Remarks) > 0 {
+		t.Errorf("distrust %q, remarks %q", r.Distrust, r.Remarks)
+	}
+	in.SelfLatency = histogram(t, span{2 * time.Millisecond, 100})
+	only(t, "distrust", New(in).Distrust, "self latency p99 is 2.00ms, above 1.00ms")
+}
+
 func TestVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -139,6 +200,67 @@ func TestVerdict(t *testing.T) {
 			},
 			distrust: "self latency p99 is 2.10ms, above 2.00ms",
 			kept:     true,
+		},
+		{
+			name: "lateness of 1.4 ms under economical pacing",
+			change: func(in *Input) {
+				in.Economy = true
+				in.Lateness = histogram(t, span{1400 * time.Microsecond, 100})
+			},
+			remark: "pacing is economical",
+			kept:   true,
+		},
+		{
+			name: "lateness above 1.5 ms under economical pacing",
+			change: func(in *Input) {
+				in.Economy = true
+				in.Lateness = histogram(t, span{1600 * time.Microsecond, 100})
+			},
+			distrust: "lateness p99 is 1.60ms, above 1.50ms",
+			remark:   "pacing is economical",
+			kept:     true,
+		},
+		{
+			name: "self latency under economical pacing",
+			change: func(in *Input) {
+				in.Economy = true
+				in.SelfLatency = histogram(t, span{1400 * time.Microsecond, 100})
+			},
+			distrust: "self latency p99 is 1.40ms, above 1.00ms",
+			remark:   "pacing is economical",
+			kept:     true,
+		},
+		{
+			// The standard deviation of 30,000 is 173: 29,969 - 866 = 29,103.
+			name: "ticks at random, few of them",
+			change: func(in *Input) {
+				in.Poisson = true
+				in.Ledger.Scheduled = 29104
+				in.Ledger.Completed[probe.NoChurn][probe.Success] = 29104
+			},
+			kept: true,
+		},
+		{
+			name: "ticks at random, too few of them",
+			change: func(in *Input) {
+				in.Poisson = true
+				in.Ledger.Scheduled = 29102
+				in.Ledger.Completed[probe.NoChurn][probe.Success] = 29102
+			},
+			remark: "29102 of 30000 ticks scheduled",
+		},
+		{
+			// (29,500-296)/30 s are 98.997 % of the 983.33 that were due.
+			name: "ticks at random, and a backlog at the end",
+			change: func(in *Input) {
+				in.Poisson = true
+				in.Ledger.Scheduled = 29500
+				in.Ledger.Completed[probe.NoChurn][probe.Success] = 29500
+				in.AtEnd = in.Ledger
+				in.AtEnd.Backlog = 296
+				in.AtEnd.Completed[probe.NoChurn][probe.Success] -= 296
+			},
+			remark: "973.47 of 1000 requests/s begun in time, 296 ticks waiting",
 		},
 		{
 			name:     "saturated",
@@ -278,6 +400,9 @@ func randomInput(t *testing.T, rng *rand.Rand) Input {
 		Rate:     []float64{0, -1, 0.001, 1e6, math.NaN(), math.Inf(1), math.MaxFloat64}[rng.IntN(7)],
 		Duration: []time.Duration{-1, 0, 1, time.Second, math.MaxInt64}[rng.IntN(5)],
 		Clamped:  count(),
+		Closed:   rng.IntN(3) == 0,
+		Economy:  rng.IntN(3) == 0,
+		Poisson:  rng.IntN(3) == 0,
 		Latency:  histogram(t, span{time.Duration(rng.Int64N(int64(time.Hour))), rng.Int64N(1 << 40)}),
 		Responses: []record.ResponseCount{
 			{Code: uint16(rng.IntN(600)), Count: count()},

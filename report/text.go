@@ -72,7 +72,33 @@ func (t text) head() {
 	if t.r.Target != t.r.URL {
 		t.linef("  target %s", printable(t.r.Target))
 	}
-	t.linef("  %s, %s requests/s", count(uint64(max(t.r.Connections, 0)), "connection"), printable(t.r.rate()))
+	traffic := "closed loop"
+	if !t.r.closed() {
+		traffic = printable(t.r.rate()) + " requests/s"
+	}
+	if t.r.Arrival == arrivalPoisson {
+		traffic += ", poisson arrival"
+	}
+	if t.r.Pacing == pacingEconomy {
+		traffic += ", economical pacing"
+	}
+	t.linef("  %s, %s", count(uint64(max(t.r.Connections, 0)), "connection"), traffic)
+}
+
+// row is one of the distributions that the tables show.
+type row struct {
+	name string
+	*Summary
+}
+
+// rows returns those that there are: a closed loop has nothing that counts from
+// an intended time.
+func (t text) rows() []row {
+	service, self := row{"Service time", &t.r.ServiceTime}, row{"Self latency", &t.r.SelfLatency}
+	if t.r.closed() {
+		return []row{service, self}
+	}
+	return []row{{"Latency", &t.r.Latency}, service, {"Lateness", &t.r.Lateness}, self}
 }
 
 // formatWindow drops the decimals of a whole number of seconds.
@@ -85,21 +111,13 @@ func formatWindow(s float64) string {
 
 func (t text) summary() {
 	t.linef("\n  %-14s %10s %10s %10s %10s %10s %12s", "", "Avg", "Stdev", "p50", "p99", "Max", "Count")
-	for _, row := range []struct {
-		name string
-		s    *Summary
-	}{
-		{"Latency", &t.r.Latency},
-		{"Service time", &t.r.ServiceTime},
-		{"Lateness", &t.r.Lateness},
-		{"Self latency", &t.r.SelfLatency},
-	} {
-		if row.s.Count == 0 {
-			t.linef("  %-14s %10s %10s %10s %10s %10s %12d", row.name, "-", "-", "-", "-", "-", 0)
+	for _, s := range t.rows() {
+		if s.Count == 0 {
+			t.linef("  %-14s %10s %10s %10s %10s %10s %12d", s.name, "-", "-", "-", "-", "-", 0)
 			continue
 		}
-		t.linef("  %-14s %10s %10s %10s %10s %10s %12d", row.name, formatSeconds(row.s.Mean), formatSeconds(row.s.StdDev),
-			formatSeconds(row.s.P50), formatSeconds(row.s.P99), formatSeconds(row.s.Max), row.s.Count)
+		t.linef("  %-14s %10s %10s %10s %10s %10s %12d", s.name, formatSeconds(s.Mean), formatSeconds(s.StdDev),
+			formatSeconds(s.P50), formatSeconds(s.P99), formatSeconds(s.Max), s.Count)
 	}
 }
 
@@ -109,12 +127,19 @@ func (s *Summary) quantiles() [9]float64 {
 }
 
 func (t text) distribution() {
-	t.linef("\n  Latency Distribution (HdrHistogram - Recorded Latency)")
-	t.linef("  %8s  %12s %12s %12s %12s", "", "Latency", "Service time", "Lateness", "Self latency")
-	columns := []*Summary{&t.r.Latency, &t.r.ServiceTime, &t.r.Lateness, &t.r.SelfLatency}
+	title := "Latency Distribution (HdrHistogram - Recorded Latency)"
+	if t.r.closed() {
+		title = "Service Time Distribution (HdrHistogram - a closed loop has no latency)"
+	}
+	t.linef("\n  %s", title)
+	fmt.Fprintf(t, "  %8s ", "")
+	for _, s := range t.rows() {
+		fmt.Fprintf(t, " %12s", s.name)
+	}
+	t.linef("")
 	for i, percent := range []string{"50.000", "75.000", "90.000", "95.000", "99.000", "99.900", "99.990", "99.999", "100.000"} {
 		fmt.Fprintf(t, "  %7s%% ", percent)
-		for _, s := range columns {
+		for _, s := range t.rows() {
 			value := "-"
 			if s.Count > 0 {
 				value = formatSeconds(s.quantiles()[i])
@@ -147,7 +172,8 @@ func (t text) spectrum(title string, s *Summary, brackets []hdrhistogram.Bracket
 func (t text) totals() {
 	r := t.r
 	t.linef("----------------------------------------------------------")
-	t.linef("  %s in %s, %s read", count(r.Completed, "request"), formatSeconds(r.DurationSeconds), formatBytes(float64(r.ReceivedBytes)))
+	w := &r.WithinWindow
+	t.linef("  %s in %s, %s read", count(w.Completed, "request"), formatSeconds(r.DurationSeconds), formatBytes(float64(w.ReceivedBytes)))
 	t.linef("  Scheduled %d: %d completed, %d in flight, %d in the backlog", r.Scheduled, r.Completed, r.InFlight, r.Backlog)
 	if u := r.Unfinished; u != (Unfinished{}) {
 		t.linef("  When the window ended: %d in flight, %d in the backlog", u.InFlight, u.Backlog)
@@ -209,14 +235,17 @@ func inline(by map[string]uint64) string {
 
 func (t text) rates() {
 	r := t.r
-	share := ""
+	configured, share := "closed loop", ""
+	if !r.closed() {
+		configured = printable(r.rate()) + " requests/s configured"
+	}
 	if r.Rate > 0 {
 		share = fmt.Sprintf(" (%.2f%%)", 100*r.AchievedRate/r.Rate)
 	}
-	t.linef("  Rate: %s requests/s configured, %.2f achieved%s", printable(r.rate()), r.AchievedRate, share)
+	t.linef("  Rate: %s, %.2f achieved%s", configured, r.AchievedRate, share)
 	transfer := 0.0
 	if r.DurationSeconds > 0 {
-		transfer = float64(r.ReceivedBytes) / r.DurationSeconds
+		transfer = float64(r.WithinWindow.ReceivedBytes) / r.DurationSeconds
 	}
 	t.linef("Requests/sec: %10.2f", r.AchievedRate)
 	t.linef("Transfer/sec: %10s", formatBytes(transfer))
@@ -242,8 +271,8 @@ func (t text) notes() {
 }
 
 func noteTitle(r *Result) string {
-	if r.ScheduleKept {
-		return "NOTE: not everything is in these figures:"
+	if r.ScheduleKept || r.closed() {
+		return "NOTE: about these figures:"
 	}
 	return "NOTE: the schedule was not kept:"
 }

@@ -16,6 +16,10 @@ const (
 	disturbanceSeconds = 0.001
 )
 
+// economySeconds is the limit of lateness under economical pacing: the
+// millisecond between two of its wake-ups, and half of one for being late.
+const economySeconds = 0.0015
+
 // The schedule counts as kept at this part of the configured rate.
 const keptShare = 0.99
 
@@ -30,12 +34,15 @@ func (r *Result) judge(l *probe.Ledger) {
 
 // distrust returns the reasons not to trust the figures.
 func (r *Result) distrust() (why []string) {
-	limit := max(disturbanceSeconds, disturbanceShare*r.ServiceTime.P50)
+	late := disturbanceSeconds
+	if r.Pacing == pacingEconomy {
+		late = economySeconds
+	}
 	for _, own := range []struct {
-		name string
-		p99  float64
-	}{{"lateness", r.Lateness.P99}, {"self latency", r.SelfLatency.P99}} {
-		if own.p99 > limit {
+		name       string
+		p99, limit float64
+	}{{"lateness", r.Lateness.P99, late}, {"self latency", r.SelfLatency.P99, disturbanceSeconds}} {
+		if limit := max(own.limit, disturbanceShare*r.ServiceTime.P50); own.p99 > limit {
 			why = append(why, fmt.Sprintf("%s p99 is %s, above %s: the probe itself was too slow%s",
 				own.name, formatSeconds(own.p99), formatSeconds(limit), beside(&r.ServiceTime)))
 		}
@@ -66,8 +73,11 @@ func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 	if r.DurationSeconds <= 0 {
 		return false, []string{"the measured window is empty"}
 	}
+	if r.closed() {
+		return true, nil
+	}
 	kept = true
-	if due := finite(r.Rate * r.DurationSeconds); float64(r.Scheduled) < dueAtLeast(due) {
+	if due := finite(r.Rate * r.DurationSeconds); float64(r.Scheduled) < dueAtLeast(due, r.Arrival == arrivalPoisson) {
 		kept = false
 		remarks = append(remarks, fmt.Sprintf("%d of %.0f ticks scheduled: the probe did not keep its schedule", r.Scheduled, due))
 	}
@@ -75,11 +85,10 @@ func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 		kept = false
 		remarks = append(remarks, fmt.Sprintf("%s expired in the backlog: the door did not take them, or connections are too few", count(n, "tick")))
 	}
-	if n := l.Failures(probe.ScheduleShutdown); n > 0 {
-		kept = false
-		remarks = append(remarks, fmt.Sprintf("%s without an outcome when the run was stopped, counted as schedule/shutdown", count(n, "tick")))
+	if l.Failures(probe.ScheduleShutdown) > 0 {
+		kept = false // losses has the remark
 	}
-	if r.AchievedRate < keptShare*r.Rate {
+	if r.AchievedRate < keptShare*min(r.Rate, r.dueRate()) {
 		kept = false
 		remarks = append(remarks, fmt.Sprintf("%.2f of %s requests/s begun in time, %s waiting for a connection at the end",
 			r.AchievedRate, r.rate(), count(r.Unfinished.Backlog, "tick")))
@@ -87,23 +96,50 @@ func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 	return kept, remarks
 }
 
+// dueRate is the rate of the ticks that were due within the window. Those that
+// come at random may be fewer than configured.
+func (r *Result) dueRate() float64 {
+	if r.Arrival != arrivalPoisson {
+		return r.Rate
+	}
+	return float64(r.Scheduled) / r.DurationSeconds
+}
+
 // dueAtLeast is the least number of ticks in a window that holds due of them:
-// the window's borders may cut one, and are known to a thousandth.
-func dueAtLeast(due float64) float64 { return math.Floor(due*0.999) - 1 }
+// the window's borders may cut one, and are known to a thousandth. Of those
+// that come at random the number has sqrt(due) as its standard deviation, and
+// one window in three million is 5 of these short.
+func dueAtLeast(due float64, poisson bool) float64 {
+	least := math.Floor(due*0.999) - 1
+	if poisson {
+		least -= 5 * math.Sqrt(max(due, 0))
+	}
+	return least
+}
 
 // losses tells what the figures do not show, or show wrongly.
 func (r *Result) losses(l *probe.Ledger) (remarks []string) {
+	if n := l.Failures(probe.ScheduleShutdown); n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s without an outcome when the run was stopped, counted as schedule/shutdown", count(n, "tick")))
+	}
 	if n := r.InFlight + r.Backlog; n > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s without an outcome, in no figure", count(n, "tick")))
 	}
 	if n := untimed(l); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s in neither latency nor service time: these are of successes, timeouts and expired ticks", count(n, "failure")))
+		where := "in neither latency nor service time: these are of successes, timeouts and expired ticks"
+		if r.closed() {
+			where = "not in the service time: that is of successes and timeouts"
+		}
+		remarks = append(remarks, count(n, "failure")+" "+where)
 	}
 	if r.Clamped > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s above the recordable range, counted as its maximum", count(r.Clamped, "sample")))
 	}
 	if n := l.Failures(probe.ConnectLocalResource); n > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s failed for want of a local port or file descriptor: the probe's fault, not the door's", count(n, "request")))
+	}
+	if r.Pacing == pacingEconomy {
+		remarks = append(remarks, "pacing is economical: due ticks are sent once a millisecond, and latency holds what that makes them late")
 	}
 	return remarks
 }

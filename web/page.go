@@ -28,7 +28,8 @@ var pageStyle string
 type Target struct {
 	Name        string
 	URL         string  // without user info and query
-	Rate        float64 // requests per second
+	Rate        float64 // requests per second; of no meaning in a closed loop
+	Closed      bool    // a closed loop: its rate is "max", and it has no latency
 	Connections int     // most at once
 	Ledger      probe.Ledger
 	Windows     [record.NumWindows][record.NumQuantiles]float64 // as in a record.Snapshot
@@ -109,7 +110,7 @@ func (p *page) view() view {
 }
 
 func newRow(t *Target) row {
-	return row{
+	r := row{
 		Name:       t.Name,
 		URL:        t.URL,
 		Rate:       strconv.FormatFloat(t.Rate, 'f', -1, 64),
@@ -123,6 +124,13 @@ func newRow(t *Target) row {
 		},
 		Connections: fmt.Sprintf("%d of %d", t.Ledger.Connections, t.Connections),
 	}
+	if t.Closed {
+		r.Rate = "max"
+		for i := range r.Quantiles {
+			r.Quantiles[i] = seconds(math.NaN())
+		}
+	}
+	return r
 }
 
 // topFailure returns the failure that happened most often, "" where none did.

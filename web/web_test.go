@@ -337,6 +337,28 @@ func TestPageRow(t *testing.T) {
 	}
 }
 
+func TestPageRowOfAClosedLoop(t *testing.T) {
+	closed := pageTarget()
+	closed.Rate, closed.Closed = 0, true
+	k := newKit()
+	k.targets = []Target{closed}
+	text := body(t, ask(k.handler(t), "GET", "/"))
+	const want = `<td>max</td>
+<td>12</td>
+<td>10</td>
+<td class="bad">3</td>
+<td class="word">read/timeout</td>
+<td>–</td>
+<td>–</td>
+<td>–</td>
+<td>–</td>
+<td>3 of 50</td>
+`
+	if !strings.Contains(text, want) {
+		t.Errorf("the row is not on the page:\n%s\nwant\n%s", text, want)
+	}
+}
+
 func TestPageInTrouble(t *testing.T) {
 	k := newKit()
 	k.since, k.ready = time.Minute, false

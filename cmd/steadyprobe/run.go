@@ -21,6 +21,8 @@ import (
 type runFlags struct {
 	urls        []string
 	rate        string
+	pacing      string
+	arrival     string
 	connections int
 	duration    time.Duration
 	warmUp      time.Duration
@@ -39,10 +41,12 @@ type runFlags struct {
 
 // addRun adds the one-shot command.
 func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
-	c := kp.Command("run", "Send constant-rate traffic to doors for a while and report what came of it. Exits 0 when it ran, whatever the doors answered.")
+	c := kp.Command("run", "Send constant-rate traffic to doors for a while, or as much as they answer, and report what came of it. Exits 0 when it ran, whatever the doors answered.")
 	var f runFlags
 	c.Arg("url", "URL of a door; several are probed at the same time, each at the rate.").Required().StringsVar(&f.urls)
-	c.Flag("rate", "Requests per second.").Short('R').Default("100").StringVar(&f.rate)
+	c.Flag("rate", "Requests per second, or max for a closed loop: each connection sends its next request when the one before is answered, and what is reported is the service time.").Short('R').Default("100").StringVar(&f.rate)
+	c.Flag("pacing", "precise, or economy: wake up once a millisecond and send all that is due then, which costs less processor time at high rates and up to 1 ms of lateness.").Default("precise").EnumVar(&f.pacing, "precise", "economy")
+	c.Flag("arrival", "uniform: evenly spaced requests, or poisson: at random, as those of many independent users.").Default("uniform").EnumVar(&f.arrival, "uniform", "poisson")
 	c.Flag("connections", "Connections, at most one request at a time on each.").Short('c').Default("10").IntVar(&f.connections)
 	c.Flag("duration", "How long to measure.").Short('d').Default("30s").DurationVar(&f.duration)
 	c.Flag("warmup", "How long to send traffic before measuring.").Default("0s").DurationVar(&f.warmUp)
@@ -122,6 +126,7 @@ func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
 			return nil, fmt.Errorf("reading the URL: %w", err)
 		}
 		t.Rate, t.Connections, t.Timeout = rate, f.connections, f.timeout
+		t.Pacing, t.Arrival = f.pacing, f.arrival
 		t.Connection.Reuse = f.reuse
 		t.Connection.Warm = f.warm && f.reuse
 		t.HTTP.Method, t.HTTP.Headers, t.HTTP.Host = f.method, headers, host

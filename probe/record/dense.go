@@ -40,11 +40,15 @@ func (d *Dense) Record(s *probe.Sample) {
 	d.Recorder.Record(s)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	recordHDR(d.lateness, s.Lateness())
+	if !d.closed {
+		recordHDR(d.lateness, s.Lateness())
+	}
 	if !s.Outcome.Slow() {
 		return
 	}
-	recordHDR(d.latency, s.Latency())
+	if !d.closed {
+		recordHDR(d.latency, s.Latency())
+	}
 	if s.Begun != 0 {
 		recordHDR(d.serviceTime, s.ServiceTime())
 	}
@@ -57,14 +61,15 @@ func recordHDR(h *hdrhistogram.Histogram, v time.Duration) {
 
 // Latency returns a copy of the latencies, in nanoseconds, of successes,
 // timeouts and expired ticks (see [probe.Outcome.Slow]): a fast failure must
-// not make an outage look fast.
+// not make an outage look fast. It is empty for a closed loop.
 func (d *Dense) Latency() *hdrhistogram.Histogram { return d.copy(d.latency) }
 
 // ServiceTime returns a copy of the service times, in nanoseconds, of successes
 // and of timeouts that were begun: what a closed-loop tool would report.
 func (d *Dense) ServiceTime() *hdrhistogram.Histogram { return d.copy(d.serviceTime) }
 
-// Lateness returns a copy of the latenesses, in nanoseconds, of all ticks.
+// Lateness returns a copy of the latenesses, in nanoseconds, of all ticks. It is
+// empty for a closed loop.
 func (d *Dense) Lateness() *hdrhistogram.Histogram { return d.copy(d.lateness) }
 
 func (d *Dense) copy(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {

@@ -52,6 +52,19 @@ func TestDense(t *testing.T) {
 	}
 }
 
+func TestDenseClosedLoop(t *testing.T) {
+	d := NewDense(Options{Closed: true})
+	for _, o := range []probe.Outcome{probe.Success, probe.ReadTimeout, probe.ReadReset} {
+		s := okSample()
+		s.Outcome = o
+		d.Record(&s)
+	}
+	latency, lateness, service := d.Latency().TotalCount(), d.Lateness().TotalCount(), d.ServiceTime().TotalCount()
+	if latency != 0 || lateness != 0 || service != 2 { // a reset is in none
+		t.Errorf("%d latencies, %d latenesses, %d service times; want 0, 0, 2", latency, lateness, service)
+	}
+}
+
 func TestDenseReturnsCopies(t *testing.T) {
 	d := NewDense(Options{})
 	before := d.Latency()

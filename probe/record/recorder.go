@@ -11,6 +11,10 @@ import (
 type Options struct {
 	Clock  probe.Clock // the one that the samples' instants are of
 	Bounds *Bounds     // nil: DefaultBounds
+	// Closed says that the samples are those of a closed loop. Their intended
+	// times are no schedule's, so that latency, lateness, wait and windows stay
+	// empty.
+	Closed bool
 }
 
 // Recorder keeps what came of the ticks of one target. It is a
@@ -25,6 +29,7 @@ type Options struct {
 type Recorder struct {
 	clock  probe.Clock
 	bounds *Bounds
+	closed bool
 
 	mu          sync.Mutex
 	latency     [2][probe.NumChurnPhases]Histogram
@@ -45,7 +50,7 @@ func New(o Options) *Recorder {
 	if b == nil {
 		b = DefaultBounds()
 	}
-	r := &Recorder{clock: o.Clock, bounds: b}
+	r := &Recorder{clock: o.Clock, bounds: b, closed: o.Closed}
 	for i := range 2 {
 		for j := range r.latency[i] {
 			r.latency[i][j].bounds = b.Latency
@@ -89,7 +94,8 @@ func (o *observations) count() {
 // Record takes a completed tick. All of them are in the histograms of latency
 // and lateness; those that were begun in that of service time; successes,
 // timeouts and expired ticks (see [probe.Outcome.Slow]) in the windows. A tick
-// belongs to the slice of its end, or to the open one if that is over.
+// belongs to the slice of its end, or to the open one if that is over. Of a
+// closed loop service time and phases are kept, see Options.
 func (r *Recorder) Record(s *probe.Sample) {
 	var o observations
 	result := Succeeded
@@ -97,13 +103,15 @@ func (r *Recorder) Record(s *probe.Sample) {
 		result = Failed
 	}
 	latency := s.Latency()
-	o.add(&r.latency[result][s.Churn], latency)
-	o.add(&r.lateness, s.Lateness())
+	if !r.closed {
+		o.add(&r.latency[result][s.Churn], latency)
+		o.add(&r.lateness, s.Lateness())
+		if s.Taken != 0 {
+			o.add(&r.phases[probe.PhaseWait], s.Wait())
+		}
+	}
 	if s.Begun != 0 {
 		o.add(&r.serviceTime[result], s.ServiceTime())
-	}
-	if s.Taken != 0 {
-		o.add(&r.phases[probe.PhaseWait], s.Wait())
 	}
 	r.opening(&o, s)
 	if s.Sent != 0 {
@@ -112,7 +120,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 	if s.FirstByte != 0 {
 		o.add(&r.phases[probe.PhaseTransfer], s.Transfer())
 	}
-	slow := s.Outcome.Slow()
+	slow := s.Outcome.Slow() && !r.closed
 	clamped := min(max(latency, 0), highest)
 	cell := cellOf(uint64(clamped))
 

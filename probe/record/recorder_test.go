@@ -111,6 +111,50 @@ func TestRecordTickThatOpened(t *testing.T) {
 	}
 }
 
+// Of a closed loop everything is kept but what counts from the intended time.
+func TestRecordClosedLoop(t *testing.T) {
+	r, open := New(Options{Closed: true}), New(Options{})
+	for _, s := range []probe.Sample{okSample(), openingSample()} {
+		s.End += 2 * 3600 * second // above the recordable range
+		r.Record(&s)
+		open.Record(&s)
+	}
+	opening := openingSample()
+	r.RecordOpening(&opening)
+	open.RecordOpening(&opening)
+	var got, want Snapshot
+	r.snapshot(start+4*3600*second, &got)
+	open.snapshot(start+4*3600*second, &want)
+	for i := range got.Latency {
+		for j := range got.Latency[i] {
+			checkHolds(t, "latency", &got.Latency[i][j])
+		}
+	}
+	checkHolds(t, "lateness", &got.Lateness)
+	checkHolds(t, "wait", &got.Phases[probe.PhaseWait])
+	if got.Clamped != 0 || want.Clamped != 2 {
+		t.Errorf("clamped %d, %d in an open loop", got.Clamped, want.Clamped)
+	}
+	for i := range got.Windows {
+		for j, q := range got.Windows[i] {
+			if !math.IsNaN(q) {
+				t.Errorf("quantile %v of %v is %v", Quantiles[j], Windows[i], q)
+			}
+		}
+	}
+	// 2 h and 13 ms, and 2 h and 11 ms.
+	checkHolds(t, "service time", &got.ServiceTime[Succeeded], 2*time.Hour+13*time.Millisecond, 2*time.Hour+11*time.Millisecond)
+	for _, p := range []probe.Phase{probe.PhaseResolve, probe.PhaseConnect, probe.PhaseTLS, probe.PhaseProcessing, probe.PhaseTransfer} {
+		if n := got.Phases[p].Count; n == 0 || n != want.Phases[p].Count {
+			t.Errorf("%v: %d, %d in an open loop", p, n, want.Phases[p].Count)
+		}
+	}
+	if !slices.Equal(got.Handshakes, want.Handshakes) || !slices.Equal(got.Responses, want.Responses) || got.Certificate != want.Certificate ||
+		got.HandshakeTime[Full].Count != 2 || len(got.Responses) == 0 {
+		t.Errorf("handshakes %v, responses %v, certificate %v", got.Handshakes, got.Responses, got.Certificate)
+	}
+}
+
 func TestRecordFailures(t *testing.T) {
 	refused := probe.Sample{
 		Tick: probe.Tick{Intended: start}, Begun: start + ms, End: start + 2*ms, Outcome: probe.ConnectRefused,
@@ -254,10 +298,12 @@ func TestRecordConcurrently(t *testing.T) {
 }
 
 func TestRecordDoesNotAllocate(t *testing.T) {
-	r := New(Options{})
-	s := openingSample()
-	r.Record(&s)
-	if n := testing.AllocsPerRun(1000, func() { r.Record(&s); r.RecordOpening(&s) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	for _, closed := range []bool{false, true} {
+		r := New(Options{Closed: closed})
+		s := openingSample()
+		r.Record(&s)
+		if n := testing.AllocsPerRun(1000, func() { r.Record(&s); r.RecordOpening(&s) }); n != 0 {
+			t.Errorf("closed loop %v: %v allocations", closed, n)
+		}
 	}
 }

@@ -13,11 +13,9 @@ type agenda struct {
 
 // entry is one target of the agenda.
 type entry struct {
-	taker    Taker
-	schedule Schedule
-	i        uint64        // number of the next tick
-	tick     probe.Instant // its intended time, or never
-	wake     probe.Instant // when Drain must be called, or never
+	series // its next tick
+	taker  Taker
+	wake   probe.Instant // when Drain must be called, or never
 }
 
 // due is when an entry is due. It lies in the heap itself, so that comparing
@@ -50,8 +48,7 @@ func (a *agenda) give(now probe.Instant) {
 	// done with by the tick.
 	if e.tick <= e.wake {
 		wake = e.taker.Take(e.tick)
-		e.i++
-		e.tick = e.schedule.tick(e.i)
+		e.advance()
 	} else {
 		wake = e.taker.Drain()
 	}
@@ -72,7 +69,7 @@ func (a *agenda) add(s Schedule, t Taker) {
 		a.due = append(a.due, due{order: a.added, entry: e})
 		a.added++
 	}
-	e.schedule, e.i, e.tick = s, 0, s.tick(0)
+	e.series = s.series()
 	k := a.find(e)
 	a.due[k].at = min(e.tick, e.wake)
 	a.up(k)

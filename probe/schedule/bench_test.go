@@ -54,7 +54,7 @@ func BenchmarkLateness(b *testing.B) {
 
 func paceOneSecond(b *testing.B, clock Clock, lateness *latenessTaker) (self []time.Duration) {
 	p := New(Options{Clock: clock})
-	canary, err := NewCanary(clock, func(d time.Duration) { self = append(self, d) })
+	canary, err := NewCanary(clock, nil, func(d time.Duration) { self = append(self, d) })
 	if err != nil {
 		b.Fatal(err)
 	}

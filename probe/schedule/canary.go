@@ -2,8 +2,8 @@ package schedule
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -19,9 +19,10 @@ const messageSize = 8
 
 // Canary measures self latency: what the process itself adds to every latency
 // that it reports. 20 times a second the pacer sends the due time through a
-// local socket pair to a goroutine that reads as connections do, through the
-// runtime's poller; what has passed since the due time when it has read it is
-// the lateness of the pacer and of the reader together.
+// local socket pair to a reader that reads as connections do: a goroutine
+// through the runtime's poller, or who else reads connections; what has passed
+// since the due time when it has read it is the lateness of the pacer and of
+// the reader together.
 //
 // It is a [Taker] for the schedule that [Canary.Schedule] returns. Sending
 // never waits. When the reader starves for so long that the socket buffer is
@@ -31,10 +32,13 @@ const messageSize = 8
 type Canary struct {
 	clock   Clock
 	observe func(time.Duration)
-	reader  net.Conn
 	sender  sender
+	stop    func() // ends the reader and waits for it
 	once    sync.Once
-	ended   chan struct{}
+
+	// Of the reader.
+	due  [messageSize]byte
+	have int // bytes of due
 
 	// Of the pacer.
 	message [messageSize]byte
@@ -48,17 +52,65 @@ type sender interface {
 	Close() error
 }
 
-// NewCanary returns a canary that gives what it measures to observe, from a
-// goroutine of its own. It fails where no socket pair is to be had. It must be
-// closed.
-func NewCanary(clock Clock, observe func(time.Duration)) (*Canary, error) {
-	reader, sender, err := localPair()
+// Reader gives what comes over a connection to take, one call after the other,
+// until stop is called, which closes the connection and returns when take has
+// returned for the last time. It reports false where it cannot.
+type Reader func(conn net.Conn, take func([]byte)) (stop func(), ok bool)
+
+// NewCanary returns a canary that gives what it measures to observe, from its
+// reader; nil stands for a goroutine. It fails where no socket pair is to be
+// had. It must be closed.
+func NewCanary(clock Clock, reader Reader, observe func(time.Duration)) (*Canary, error) {
+	conn, sender, err := localPair()
 	if err != nil {
 		return nil, fmt.Errorf("opening a socket pair for self latency: %w", err)
 	}
-	c := &Canary{clock: clock, observe: observe, reader: reader, sender: sender, ended: make(chan struct{})}
-	go c.read()
+	c := &Canary{clock: clock, observe: observe, sender: sender}
+	if reader == nil {
+		reader = goroutine
+	}
+	stop, ok := reader(conn, c.take)
+	if !ok {
+		_ = conn.Close()
+		_ = sender.Close()
+		return nil, errors.New("reading a socket pair for self latency: the reader cannot")
+	}
+	c.stop = stop
 	return c, nil
+}
+
+// goroutine is the Reader that reads in a goroutine of its own.
+func goroutine(conn net.Conn, take func([]byte)) (stop func(), ok bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 64*messageSize)
+		for {
+			n, err := conn.Read(buffer)
+			take(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return func() {
+		_ = conn.Close()
+		<-ended
+	}, true
+}
+
+// take puts due times together and observes how long ago they were.
+func (c *Canary) take(p []byte) {
+	now := c.clock.Now()
+	for len(p) > 0 {
+		n := copy(c.due[c.have:], p)
+		c.have += n
+		p = p[n:]
+		if c.have == messageSize {
+			c.have = 0
+			c.observe(now.Sub(probe.Instant(binary.LittleEndian.Uint64(c.due[:]))))
+		}
+	}
 }
 
 // Schedule returns the schedule of a canary, 20 ticks a second from origin.
@@ -84,11 +136,9 @@ func (c *Canary) Drain() (wake probe.Instant) { return 0 }
 // again.
 func (c *Canary) Close() {
 	c.once.Do(func() {
-		// Neither end has anything left to say that an error could lose.
-		_ = c.reader.Close()
+		c.stop()
 		_ = c.sender.Close()
 	})
-	<-c.ended
 }
 
 // flush sends what is left of the message and reports whether nothing is.
@@ -97,16 +147,4 @@ func (c *Canary) flush() bool {
 		c.unsent -= c.sender.send(c.message[messageSize-c.unsent:])
 	}
 	return c.unsent == 0
-}
-
-func (c *Canary) read() {
-	defer close(c.ended)
-	var message [messageSize]byte
-	for {
-		if _, err := io.ReadFull(c.reader, message[:]); err != nil {
-			return
-		}
-		due := probe.Instant(binary.LittleEndian.Uint64(message[:]))
-		c.observe(c.clock.Now().Sub(due))
-	}
 }

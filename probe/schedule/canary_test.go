@@ -13,7 +13,7 @@ import (
 func TestCanaryObservesEveryDueTime(t *testing.T) {
 	clock := Portable(probe.NewClock())
 	observed := make(chan time.Duration, 100)
-	c, err := NewCanary(clock, func(d time.Duration) { observed <- d })
+	c, err := NewCanary(clock, nil, func(d time.Duration) { observed <- d })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestCanaryDoesNotBlockWhenTheReaderStarves(t *testing.T) {
 	entered, gate := make(chan struct{}, most), make(chan struct{})
 	var clock fakeClock
 	observed := make(chan time.Duration, most)
-	c, err := NewCanary(&clock, func(d time.Duration) {
+	c, err := NewCanary(&clock, nil, func(d time.Duration) {
 		entered <- struct{}{}
 		<-gate
 		observed <- -d
@@ -112,7 +112,7 @@ func TestCanaryGoesOnAfterAPartOfAMessage(t *testing.T) {
 }
 
 func TestCanaryClose(t *testing.T) {
-	c, err := NewCanary(&fakeClock{}, func(time.Duration) {})
+	c, err := NewCanary(&fakeClock{}, nil, func(time.Duration) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestCanaryClose(t *testing.T) {
 
 func TestCanaryAllocatesNothing(t *testing.T) {
 	observed := make(chan struct{}, 1)
-	c, err := NewCanary(&fakeClock{}, func(time.Duration) { observed <- struct{}{} })
+	c, err := NewCanary(&fakeClock{}, nil, func(time.Duration) { observed <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,15 @@ func NewRate(r *big.Rat) (Rate, error) {
 	return Rate{num: r.Num().Uint64(), den: r.Denom().Uint64()}, nil
 }
 
+// over returns the n-th part of r, and whether it can be had exactly.
+func (r Rate) over(n uint64) (Rate, bool) {
+	part := new(big.Rat).SetFrac(new(big.Int).SetUint64(r.num), new(big.Int).Mul(new(big.Int).SetUint64(r.den), new(big.Int).SetUint64(n)))
+	if !part.Denom().IsUint64() || part.Denom().Uint64() > maxDen {
+		return Rate{}, false
+	}
+	return Rate{num: part.Num().Uint64(), den: part.Denom().Uint64()}, true
+}
+
 // ParseRate returns the rate that text says in decimal, in requests per
 // second: "1000", "0.2", "1e3". Errors name the text and say what to write.
 func ParseRate(text string) (Rate, error) {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 )
@@ -10,15 +11,23 @@ import (
 // never is an instant that does not come.
 const never = probe.Instant(math.MaxInt64)
 
-// Schedule is the series of intended times of one target at a constant rate.
-// It is a value and may be used concurrently.
+// Schedule is the series of intended times of one target at a constant rate,
+// evenly spaced unless Poisson is set. It is a value and may be used
+// concurrently.
 type Schedule struct {
-	Origin probe.Instant // of tick 0
+	Origin probe.Instant // of tick 0; a Poisson schedule has no tick there
 	Rate   Rate
 	End    probe.Instant // ticks at or after End are not part of it; 0: it has no end
+
+	// Poisson makes ticks come as independent users do: the gaps between them
+	// are random with an exponential distribution and 1/Rate as mean. Seed says
+	// which ones: equal schedules have equal ticks.
+	Poisson bool
+	Seed    uint64
 }
 
-// At returns the intended time of tick i, counted from 0:
+// At returns the intended time of tick i of an evenly spaced schedule, counted
+// from 0:
 //
 //	at(i) = origin + floor(i × 1e9 × den / num)
 //
@@ -47,10 +56,18 @@ func (s Schedule) At(i uint64) probe.Instant {
 //
 //	ceil((until - origin) × num / (1e9 × den))
 //
-// in the symbols of [Schedule.At].
+// in the symbols of [Schedule.At]. The ticks of a Poisson schedule are counted
+// one by one.
 func (s Schedule) Count(until probe.Instant) uint64 {
 	if s.End != 0 {
 		until = min(until, s.End)
+	}
+	if s.Poisson {
+		ticks := s.series()
+		for ticks.tick < until {
+			ticks.advance()
+		}
+		return ticks.i
 	}
 	if until <= s.Origin || s.Rate.num == 0 {
 		return 0
@@ -64,10 +81,73 @@ func (s Schedule) Count(until probe.Instant) uint64 {
 	return count
 }
 
-// tick returns the intended time of tick i, or never where it has none.
-func (s Schedule) tick(i uint64) probe.Instant {
-	at := s.At(i)
-	if s.End != 0 && at >= s.End {
+// Split deals the ticks of s to n schedules of a rate of 1/n each: tick i to
+// the schedule i mod n. An instant may be 1 ns earlier than in s, where both
+// of its terms were rounded down. Shares of a Poisson schedule are Poisson
+// schedules of their own, and together have its rate. A rate of so many digits
+// that a share of it cannot be exact is not split.
+func (s Schedule) Split(n int) []Schedule {
+	rate, exact := s.Rate.over(uint64(n))
+	if !exact || n == 1 {
+		return []Schedule{s}
+	}
+	shares := make([]Schedule, n)
+	for i := range shares {
+		shares[i] = s
+		shares[i].Rate = rate
+		if s.Poisson {
+			shares[i].Seed += uint64(i)
+		} else {
+			shares[i].Origin = s.At(uint64(i))
+		}
+	}
+	return shares
+}
+
+// series is the ticks of a schedule, one after the other.
+type series struct {
+	schedule Schedule
+	i        uint64        // number of the tick
+	tick     probe.Instant // its intended time, or never
+	random   *rand.Rand    // of a Poisson schedule
+}
+
+// series returns the ticks of s from the first on.
+func (s Schedule) series() series {
+	r := series{schedule: s, tick: s.Origin}
+	if s.Poisson {
+		r.random = rand.New(rand.NewPCG(s.Seed, 0))
+		r.advance()
+		r.i = 0
+		return r
+	}
+	r.tick = r.within(s.At(0))
+	return r
+}
+
+// advance goes on to the next tick.
+func (r *series) advance() {
+	r.i++
+	if r.random == nil {
+		r.tick = r.within(r.schedule.At(r.i))
+		return
+	}
+	if r.tick == never {
+		return
+	}
+	// Rounding a gap to a nanosecond is as often too much as too little, so that
+	// it makes no drift.
+	gap := math.Round(r.random.ExpFloat64() * float64(nanos) / r.schedule.Rate.Float())
+	if gap > float64(never-r.tick) {
+		r.tick = never
+		return
+	}
+	r.tick = r.within(r.tick + probe.Instant(gap))
+}
+
+// within returns at, or never where the schedule has ended by then.
+func (r *series) within(at probe.Instant) probe.Instant {
+	if r.schedule.End != 0 && at >= r.schedule.End {
 		return never
 	}
 	return at

@@ -45,23 +45,24 @@ func TestNothingIsSentOnWhatTheDoorHasClosed(t *testing.T) {
 	}
 }
 
-func TestPeerEnded(t *testing.T) {
+func TestWhatCame(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		do   func(*net.TCPConn) error
-		want bool
+		// What came says.
+		ended, bytes bool
 	}{
-		{"open", func(*net.TCPConn) error { return nil }, false},
-		{"bytes to read", func(c *net.TCPConn) error { _, err := io.WriteString(c, "x"); return err }, false},
-		{"closed", func(c *net.TCPConn) error { return c.Close() }, true},
-		{"closed for sending", (*net.TCPConn).CloseWrite, true},
-		{"reset", func(c *net.TCPConn) error { _ = c.SetLinger(0); return c.Close() }, true},
+		{"open", func(*net.TCPConn) error { return nil }, false, false},
+		{"bytes to read", func(c *net.TCPConn) error { _, err := io.WriteString(c, "x"); return err }, false, true},
+		{"closed", func(c *net.TCPConn) error { return c.Close() }, true, false},
+		{"closed for sending", (*net.TCPConn).CloseWrite, true, false},
+		{"reset", func(c *net.TCPConn) error { _ = c.SetLinger(0); return c.Close() }, true, false},
 		{"closed after bytes to read", func(c *net.TCPConn) error {
 			if _, err := io.WriteString(c, "x"); err != nil {
 				return err
 			}
 			return c.Close()
-		}, true},
+		}, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,13 +85,17 @@ func TestPeerEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Loopback delivers in the other side's call, but promises nothing.
-			for end := time.Now().Add(10 * time.Millisecond); s.ended() != tc.want && time.Now().Before(end); {
+			said := func() bool {
+				ended, bytes := s.came()
+				return ended == tc.ended && bytes == tc.bytes
+			}
+			for end := time.Now().Add(10 * time.Millisecond); !said() && time.Now().Before(end); {
 				time.Sleep(100 * time.Microsecond)
 			}
-			if got := s.ended(); got != tc.want {
-				t.Errorf("ended = %v, want %v", got, tc.want)
+			if ended, bytes := s.came(); ended != tc.ended || bytes != tc.bytes {
+				t.Errorf("ended %v, bytes %v; want %v, %v", ended, bytes, tc.ended, tc.bytes)
 			}
-			if n := testing.AllocsPerRun(100, func() { s.ended() }); n != 0 {
+			if n := testing.AllocsPerRun(100, func() { s.came() }); n != 0 && !tc.ended && !tc.bytes {
 				t.Errorf("%v allocations, want none", n)
 			}
 		})

@@ -2,5 +2,5 @@
 
 package wire
 
-// peerEnded cannot tell here: the reader will.
-func peerEnded(uintptr) bool { return false }
+// whatCame cannot tell here: the reader will.
+func whatCame(uintptr) (ended, bytes bool) { return false, false }

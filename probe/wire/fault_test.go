@@ -95,7 +95,7 @@ var faults = []fault{
 
 	{name: "status", behave: over(door.Status(503)), want: probe.ResponseStatus, code: 503},
 	{name: "garbage", behave: over(door.Garbage()), want: probe.ResponseProtocol, close: probe.CloseError},
-	{name: "babble before the request", behave: plain(door.Babble("SSH-2.0-door\r\n")), want: probe.ResponseProtocol, close: probe.CloseError},
+	{name: "babble before the request", behave: plain(door.Babble("SSH-2.0-door\r\n")), want: probe.ResponseProtocol},
 	{name: "huge header", behave: over(door.HugeHeader(200_000)), want: probe.ResponseProtocol, close: probe.CloseError},
 	{name: "body over the limit", behave: over(door.Sized(2000)), options: Options{MaxBody: 1000}, want: probe.ResponseSize, close: probe.CloseError},
 	{name: "chunks over the limit", behave: over(door.EndlessChunked(1000, 0)), options: Options{MaxBody: 10_000}, want: probe.ResponseSize, close: probe.CloseError},
@@ -277,6 +277,40 @@ func closedBy(l *probe.Ledger) map[string]uint64 {
 		}
 	}
 	return by
+}
+
+// TestAnswerThatNobodyAskedFor has doors answer on idle connections: that is no
+// response, and costs no request.
+func TestAnswerThatNobodyAskedFor(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		behave door.Behaviour
+		ticks  int // answered
+	}{
+		{"on a new connection", door.InTurn(door.Babble("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), door.HTTP(door.OK())), 0},
+		{"after an answer", door.InTurn(door.Unasked(1, time.Millisecond, 408, door.OK()), door.HTTP(door.OK())), 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := door.New(tc.behave)
+				defer d.Close()
+				r := newRig(t, "127.0.0.1:1", Options{Reuse: true, Dial: d.Dial}, probe.Target{Connections: 1, Warm: true})
+				r.prober.WarmUp(t.Context())
+				for range tc.ticks {
+					r.send()
+				}
+				time.Sleep(time.Second)
+				if s := r.send(); s.Outcome != probe.Success {
+					t.Errorf("%v, want a success", s.Outcome)
+				}
+				r.close()
+				l := r.prober.Ledger()
+				if l.Closed[probe.ClosePeer] != 1 || l.Opened != 2 || l.Done() != uint64(tc.ticks)+1 {
+					t.Errorf("closed %v, opened %d, completed %d; want one closed by the peer", closedBy(&l), l.Opened, l.Done())
+				}
+			})
+		})
+	}
 }
 
 func TestConnectFaults(t *testing.T) {

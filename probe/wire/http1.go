@@ -31,14 +31,15 @@ const (
 	refused
 )
 
-// http1 is one HTTP/1.1 connection (RFC 9112). Its goroutine is the only
-// reader and completes every request. Who sends sets the fields of the request,
+// http1 is one HTTP/1.1 connection (RFC 9112). Its reader, a goroutine of its
+// own or a Loop, is the only one and completes every request. Who sends sets the fields of the request,
 // publishes them by state, and touches none of them afterwards: a fast answer
 // is completed before the write returns.
 type http1 struct {
 	opener    *Opener
 	clock     probe.Clock
 	link      *probe.Link
+	loop      *Loop // that reads; nil: a goroutine does
 	socket    *socket
 	conn      net.Conn // the socket, or TLS over it
 	roundTrip time.Duration
@@ -53,18 +54,19 @@ type http1 struct {
 	// Of the request; published by state.
 	sample   probe.Sample
 	deadline probe.Instant
-	reused   bool
 
 	// Of the reader.
-	response response
-	buffer   []byte
-	sent     chan struct{} // closed by Send when state was dying
+	response  response
+	buffer    []byte            // of a goroutine
+	reused    bool              // it has carried a request before
+	lingering probe.CloseReason // waits for the door to close it, until the deadline
+	sent      chan struct{}     // closed by Send when state was dying
+	forget    func() bool       // no longer abort when the link's context is done
 }
 
 // run carries requests from the end of the opening until the connection is
-// closed.
+// closed, or until a loop does.
 func (c *http1) run() {
-	c.buffer = make([]byte, firstBuffer)
 	c.resetResponse()
 	opening := c.sample
 	_, bound := c.link.Bound()
@@ -72,36 +74,55 @@ func (c *http1) run() {
 		c.state.Store(busy)
 	}
 	c.link.Opened(c, 1, &opening)
-	stop := context.AfterFunc(c.link.Context(), c.abort)
-	defer stop()
-	if bound {
-		c.sample.Sent = c.clock.Now()
-		c.prepare()
-		c.transmit()
-	} else if c.closeIfRetired() {
+	c.forget = context.AfterFunc(c.link.Context(), c.abort)
+	if bound && !c.sendFirst() {
 		return
 	}
+	if c.loop != nil {
+		c.loop.add(c)
+		return
+	}
+	if !bound && c.closeIfRetired() {
+		return
+	}
+	c.buffer = make([]byte, firstBuffer)
 	for c.read() {
 	}
 }
+
+// sendFirst sends the request that the connection was opened for, unless the
+// door has spoken before: its words would pass for the answer.
+func (c *http1) sendFirst() bool {
+	c.sample.Sent = c.clock.Now()
+	if _, bytes := c.socket.came(); bytes && !c.secure() {
+		return c.complete(probe.ResponseProtocol, probe.ClosePeer, c.clock.Now())
+	}
+	c.prepare()
+	c.transmit(c.deadline)
+	return true
+}
+
+// secure reports whether bytes on the socket are TLS records, which may come at
+// any time and mean nothing to HTTP.
+func (c *http1) secure() bool { return c.conn != net.Conn(c.socket) }
 
 func (c *http1) resetResponse() {
 	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
 }
 
 // Send begins a request on an idle connection. See [probe.Conn]. The reader may
-// not have had the time to see that the door has closed the connection, so that
-// Send asks the kernel: such a request would be lost through no fault of the
-// door.
+// not have had the time to see that the door has closed the connection, or has
+// sent what nobody asked for, so that Send asks the kernel: such a request would
+// be lost through no fault of the door, or get a wrong answer.
 func (c *http1) Send(t probe.Tick) bool {
-	if c.socket.ended() {
+	if ended, bytes := c.socket.came(); ended || bytes && !c.secure() {
 		c.refuse()
 		return false
 	}
 	now := c.clock.Now()
 	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now}
-	c.reused = true
 	c.prepare()
+	deadline := c.deadline
 	if !c.state.CompareAndSwap(idle, busy) {
 		c.writing.Store(false)
 		c.written = nil
@@ -109,7 +130,7 @@ func (c *http1) Send(t probe.Tick) bool {
 		close(c.sent)
 		return true
 	}
-	c.transmit()
+	c.transmit(deadline)
 	return true
 }
 
@@ -138,9 +159,10 @@ func (c *http1) long() bool { return len(c.opener.request) > inlineLimit }
 
 // transmit writes the request of a busy connection. The deadline is set after
 // the state, so that the reader, which clears an old one and then looks at the
-// state, cannot clear the new one for good.
-func (c *http1) transmit() {
-	c.setDeadline(c.deadline)
+// state, cannot clear the new one for good. It is handed over, because the
+// fields of the request are the reader's as soon as an answer may come.
+func (c *http1) transmit(deadline probe.Instant) {
+	c.setDeadline(deadline)
 	if c.long() {
 		go c.writeLong()
 		return
@@ -166,29 +188,43 @@ func (c *http1) writeLong() {
 
 // writeFailed leaves the request to the reader. A connection that the peer has
 // ended may hold its last words, and reading ends by itself; any other must be
-// closed, and never a tls.Conn here, because its Close may wait.
+// cut, and never a tls.Conn here, because its Close may wait.
 func (c *http1) writeFailed(err error) {
 	c.writeErr.Store(&err)
 	if !isReset(err) {
-		c.socket.Conn.Close()
+		c.socket.cut()
 	}
 }
 
+// setDeadline makes a goroutine wake up then. A loop looks at the deadlines of
+// its connections itself.
 func (c *http1) setDeadline(i probe.Instant) {
+	if c.loop != nil {
+		return
+	}
 	c.socket.readBy(c.clock.Time(i))
 	if c.aborted.Load() {
 		c.socket.readBy(past)
 	}
 }
 
+// wake makes the reader look at what was asked of it.
+func (c *http1) wake() {
+	if c.loop != nil {
+		c.loop.wake(c)
+		return
+	}
+	c.socket.readBy(past)
+}
+
 // Retire closes the connection when it is idle. See [probe.Conn].
 func (c *http1) Retire(reason probe.CloseReason) {
 	c.retired.Store(uint32(reason))
-	c.socket.readBy(past)
+	c.wake()
 }
 
 // abort ends the connection whatever it does.
 func (c *http1) abort() {
 	c.aborted.Store(true)
-	c.socket.readBy(past)
+	c.wake()
 }

@@ -17,12 +17,19 @@ const (
 // read waits for bytes and reports whether the connection lives on.
 func (c *http1) read() bool {
 	n, err := c.conn.Read(c.buffer)
-	now := c.clock.Now()
-	if n > 0 && !c.received(c.buffer[:n], now) {
-		return false
-	}
+	alive := c.got(c.buffer[:n], err)
 	if n == len(c.buffer) && n < largeBuffer {
 		c.buffer = make([]byte, largeBuffer)
+	}
+	return alive
+}
+
+// got takes what a read has brought and reports whether the connection lives
+// on.
+func (c *http1) got(p []byte, err error) bool {
+	now := c.clock.Now()
+	if len(p) > 0 && !c.received(p, now) {
+		return false
 	}
 	switch {
 	case err == nil:
@@ -35,6 +42,9 @@ func (c *http1) read() bool {
 
 // received takes bytes of the answer.
 func (c *http1) received(p []byte, now probe.Instant) bool {
+	if c.lingering != probe.NotClosed {
+		return true
+	}
 	if c.state.Load() != busy {
 		// An answer that nobody asked for, so that no later one can be trusted.
 		return c.endIdle(probe.ClosePeer)
@@ -99,13 +109,12 @@ func (c *http1) complete(o probe.Outcome, reason probe.CloseReason, now probe.In
 	s.Outcome, s.Close, s.End = o, reason, now
 	s.Bytes = c.socket.take()
 	c.resetResponse()
+	c.reused = true
 	c.state.Store(idle)
 	next, more := c.link.Done(s)
 	switch {
 	case reason == probe.ClosePerRequest, reason == probe.CloseAnnounced:
-		c.linger()
-		c.close(reason)
-		return false
+		return c.linger(reason)
 	case reason != probe.NotClosed:
 		c.close(reason)
 		return false
@@ -132,6 +141,10 @@ func (c *http1) closeIfRetired() bool {
 // timedOut handles a read that hit its deadline: the request's, an old one of
 // an idle connection, or one that was set to wake the reader.
 func (c *http1) timedOut(now probe.Instant) bool {
+	if c.lingering != probe.NotClosed {
+		c.close(c.lingering)
+		return false
+	}
 	if c.aborted.Load() {
 		if c.state.Load() == busy {
 			return c.complete(probe.ScheduleShutdown, probe.CloseShutdown, now)
@@ -145,7 +158,9 @@ func (c *http1) timedOut(now probe.Instant) bool {
 		}
 		return c.complete(outcome, probe.CloseTimeout, now)
 	}
-	c.socket.readBy(time.Time{})
+	if c.loop == nil {
+		c.socket.readBy(time.Time{})
+	}
 	if c.closeIfRetired() {
 		return false
 	}
@@ -157,6 +172,10 @@ func (c *http1) timedOut(now probe.Instant) bool {
 
 // ended handles the end of the connection.
 func (c *http1) ended(err error, now probe.Instant) bool {
+	if c.lingering != probe.NotClosed {
+		c.close(c.lingering)
+		return false
+	}
 	if c.state.Load() != busy {
 		return c.endIdle(probe.ClosePeer)
 	}
@@ -220,18 +239,26 @@ func (c *http1) endIdle(reason probe.CloseReason) bool {
 	return c.complete(outcome, reason, c.clock.Now())
 }
 
-// linger waits for the door to close first, so that the door, not the probe,
-// keeps the port in TIME_WAIT.
-func (c *http1) linger() {
+// linger lets the door close first, so that the door, not the probe, keeps the
+// port in TIME_WAIT.
+func (c *http1) linger(reason probe.CloseReason) bool {
 	if !c.link.Linger() {
-		return
+		c.close(reason)
+		return false
 	}
-	c.setDeadline(c.clock.Now().Add(lingerLimit))
-	for {
-		if _, err := c.conn.Read(c.buffer); err != nil {
-			return
-		}
+	c.lingering = reason
+	c.deadline = c.clock.Now().Add(lingerLimit)
+	c.setDeadline(c.deadline)
+	return true
+}
+
+// due returns when the reader must look at the connection at the latest, 0 for
+// never.
+func (c *http1) due() probe.Instant {
+	if c.lingering != probe.NotClosed || c.state.Load() == busy {
+		return c.deadline
 	}
+	return 0
 }
 
 // close ends a connection that carries no request.
@@ -243,8 +270,9 @@ func (c *http1) close(reason probe.CloseReason) {
 // shut closes the connection and waits for a goroutine that still writes. The
 // close alert of TLS is sent where the kernel takes it at once.
 func (c *http1) shut() {
+	c.forget()
 	if c.writing.Load() {
-		c.socket.Conn.Close()
+		c.socket.cut()
 	} else {
 		c.conn.Close()
 	}

@@ -21,6 +21,7 @@ type Options struct {
 	Resolver *resolve.Resolver
 	Dial     DialFunc // nil: TCP without keep-alive probes
 	TLS      *tls.Config
+	Loop     *Loop // reads plain connections; nil: goroutines do
 	Request  Request
 	Reuse    bool
 
@@ -66,6 +67,14 @@ func NewOpener(o Options) *Opener {
 	}
 }
 
+// shortest returns the shortest limit that a request can have.
+func (o *Opener) shortest() time.Duration {
+	if t := o.options.ResponseTimeout; t > 0 {
+		return min(t, o.options.Timeout)
+	}
+	return o.options.Timeout
+}
+
 // Open begins an opening in a goroutine of its own.
 func (o *Opener) Open(l *probe.Link) { go o.open(l) }
 
@@ -86,7 +95,7 @@ func (o *Opener) open(l *probe.Link) {
 	p := opening{Opener: o, link: l, sample: s, mark: s.Begun, deadline: s.Begun.Add(o.options.Timeout)}
 	if outcome := p.establish(c); outcome != probe.Success {
 		s.Outcome = outcome
-		s.End = o.clock.Now()
+		s.End = p.mark
 		if c.socket != nil {
 			s.Bytes = c.socket.take()
 			c.socket.Close()
@@ -112,6 +121,9 @@ func (p *opening) establish(c *http1) probe.Outcome {
 	}
 	if outcome == probe.Success && p.options.TLS != nil {
 		outcome = p.secure(ctx, c)
+	}
+	if outcome == probe.Success {
+		p.giveToLoop(c)
 	}
 	if outcome != probe.Success && p.link.Context().Err() != nil {
 		return probe.ScheduleShutdown
@@ -147,6 +159,21 @@ func (p *opening) connect(ctx context.Context, c *http1, address netip.AddrPort)
 	c.conn = c.socket
 	c.roundTrip = max(p.sample.Connect, leastRoundTrip)
 	return probe.Success
+}
+
+// giveToLoop lets the loop read a connection that it can read: TLS, requests
+// that take a writer of their own, and connections for one request stay with
+// their goroutine.
+func (p *opening) giveToLoop(c *http1) {
+	loop := p.options.Loop
+	if loop == nil || p.options.TLS != nil || !p.options.Reuse || len(p.request) > inlineLimit {
+		return
+	}
+	if conn, ok := loop.adopt(c.socket.Conn); ok {
+		c.socket = newSocket(conn)
+		c.conn = c.socket
+		c.loop = loop
+	}
 }
 
 func (p *opening) dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {

@@ -15,7 +15,8 @@ import (
 // its own. Where the connection offers no raw access, writes block.
 type socket struct {
 	net.Conn
-	raw syscall.RawConn
+	raw    syscall.RawConn
+	looped *looped // the connection, where a Loop reads it; nil: it is any other
 
 	sent, received atomic.Uint64
 	taken          probe.Bytes // of the reader: what the last sample told
@@ -29,12 +30,17 @@ type socket struct {
 	n        int    // of attempt
 	err      error  // of attempt
 
-	look func(fd uintptr) // of ended
-	over bool             // of look
+	look  func(fd uintptr) // of came
+	over  bool             // of look
+	bytes bool             // of look
 }
 
 func newSocket(c net.Conn) *socket {
 	s := &socket{Conn: c}
+	if l, ok := c.(*looped); ok {
+		s.looped = l
+		return s
+	}
 	if sc, ok := c.(syscall.Conn); ok && rawWrites {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw = raw
@@ -45,21 +51,24 @@ func newSocket(c net.Conn) *socket {
 		s.n, s.err = writeOnce(fd, s.buf)
 		return true
 	}
-	s.look = func(fd uintptr) { s.over = peerEnded(fd) }
+	s.look = func(fd uintptr) { s.over, s.bytes = whatCame(fd) }
 	return s
 }
 
-// ended reports whether the peer has ended the connection, although bytes may
-// be left to read. It returns false where that cannot be told. Only who may
-// send calls it.
-func (s *socket) ended() bool {
-	if s.raw == nil {
-		return false
+// came says what the peer has done since its last answer was read: whether it
+// has ended the connection, and whether bytes came. It says nothing where that
+// cannot be told. Only who may send calls it.
+func (s *socket) came() (ended, bytes bool) {
+	if s.looped != nil {
+		return s.looped.came()
 	}
-	s.over = false
+	if s.raw == nil {
+		return false, false
+	}
+	s.over, s.bytes = false, false
 	// A connection that this side has closed is its reader's business.
 	_ = s.raw.Control(s.look)
-	return s.over
+	return s.over, s.bytes
 }
 
 // Read counts what it reads.
@@ -143,7 +152,16 @@ func (s *socket) block(on bool) {
 func (s *socket) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.flushing != nil
+	return s.flushing != nil || s.looped != nil && s.looped.pending()
+}
+
+// cut ends the connection while its reader still uses it.
+func (s *socket) cut() {
+	if s.looped != nil {
+		s.looped.cut()
+		return
+	}
+	_ = s.Conn.Close()
 }
 
 // Close closes the connection and waits for the end of a flush.

@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestClosedLoop(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		target Target
+		close  CloseReason
+		want   uint64 // completed in a second
+		opened uint64
+	}{
+		// 4 connections, each with one request after the other of 5 ms.
+		{"warm", Target{Reuse: true, Warm: true}, NotClosed, 4 * 200, 4},
+		// The first request on each takes 10 ms more: 10 ms + 5 n ms <= 1 s.
+		{"cold", Target{Reuse: true}, NotClosed, 4 * 198, 4},
+		// 15 ms each: the 67th is opened at 1,000 ms and ends later.
+		{"connection per request", Target{}, ClosePerRequest, 4 * 66, 4 * 67},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := tc.target
+				target.Closed, target.Connections = true, 4
+				b := newBench(t, target)
+				b.door.open, b.door.service, b.door.close = 10*time.Millisecond, 5*time.Millisecond, tc.close
+				b.prober.WarmUp(context.Background())
+				b.prober.Begin()
+				for range 1000 {
+					b.sleep(time.Millisecond)
+				}
+				l := b.prober.Ledger()
+				if l.Done() != tc.want || l.Opened != tc.opened || l.InFlight != 4 || l.Backlog != 0 {
+					t.Errorf("%d completed over %d connections, %d in flight, %d in the backlog; want %d over %d, 4, 0",
+						l.Done(), l.Opened, l.InFlight, l.Backlog, tc.want, tc.opened)
+				}
+				b.prober.Halt()
+				b.sleep(20 * time.Millisecond)
+				if l := b.prober.Ledger(); l.InFlight != 0 || l.Done() != tc.want+4 {
+					t.Errorf("%d in flight after Halt, %d completed", l.InFlight, l.Done())
+				}
+				b.close()
+			})
+		})
+	}
+}
+
+func TestClosedLoopDoesNotHammerADeadDoor(t *testing.T) {
+	for _, warm := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Target{Closed: true, Connections: 2, Reuse: true, Warm: warm})
+			b.door.fail = ConnectRefused
+			b.prober.WarmUp(context.Background())
+			b.prober.Begin()
+			b.sleep(time.Minute)
+			// Two at a time, less and less often: at most 17 times in a minute.
+			if b.door.openers > 2*18 || b.door.openers < 2*10 {
+				t.Errorf("warm %v: %d openings in a minute, want 20 to 36", warm, b.door.openers)
+			}
+			b.door.set(func(d *fakeDoor) { d.fail, d.service = Success, time.Millisecond })
+			b.sleep(10 * time.Second)
+			if l := b.prober.Ledger(); l.Failures(Success) < 4000 {
+				t.Errorf("warm %v: %d successes once the door is back", warm, l.Failures(Success))
+			}
+			b.close()
+		})
+	}
+}
