@@ -82,6 +82,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("loading the configuration: %w", err)
 	}
+	if err := checkFiles(loaded.Targets); err != nil {
+		return err
+	}
 	d := &daemon{options: o, config: loaded, loaded: time.Now()}
 	// Everything that can fail comes before the first request to a door.
 	listeners, err := d.listen()
@@ -154,7 +157,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	exported := make([]exporter.Target, len(d.config.Targets))
 	for i, c := range d.config.Targets {
 		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds, Closed: c.Rate.Max()})}
-		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder); err != nil {
+		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
 			return err
 		}
 		exported[i] = p.exported(p.recorder)

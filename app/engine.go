@@ -99,28 +99,25 @@ func drain(ctx context.Context, targets []*target) {
 	closing.Wait()
 }
 
-// selfLatency keeps what the canary measures. It may be used concurrently.
+// selfLatency keeps what the canaries measure. It may be used concurrently.
 type selfLatency struct {
 	mu        sync.Mutex
 	histogram *record.Histogram
-	recent    *hdrhistogram.Histogram // since it was last taken
+	window    *hdrhistogram.Histogram // of a run with an end; nil: there is none
 }
 
 func newSelfLatency(b *record.Boundaries) *selfLatency {
-	return &selfLatency{histogram: record.NewHistogram(b), recent: newHDR()}
-}
-
-// newHDR returns a histogram of nanoseconds up to an hour with three digits.
-func newHDR() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, int64(time.Hour), 3)
+	return &selfLatency{histogram: record.NewHistogram(b)}
 }
 
 func (s *selfLatency) observe(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.histogram.Observe(d)
-	// A value above the range is one of a process that stood still for an hour.
-	_ = s.recent.RecordValue(min(int64(d), int64(time.Hour)))
+	if s.window != nil {
+		// A value above the range is one of a process that stood still for an hour.
+		_ = s.window.RecordValue(min(max(int64(d), 0), int64(time.Hour)))
+	}
 }
 
 func (s *selfLatency) snapshot(d *record.Distribution) {
@@ -129,11 +126,11 @@ func (s *selfLatency) snapshot(d *record.Distribution) {
 	s.histogram.Snapshot(d)
 }
 
-// take returns what was observed since it was called last.
+// take returns what was observed since it was called last, nil at first.
 func (s *selfLatency) take() *hdrhistogram.Histogram {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.recent
-	s.recent = newHDR()
+	taken := s.window
+	s.window = hdrhistogram.New(1, int64(time.Hour), 3)
 	return taken
 }

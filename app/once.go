@@ -74,6 +74,9 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("starting the run: %w", err)
 	}
+	if err := checkFiles(o.Targets); err != nil {
+		return nil, err
+	}
 	e, err := newEngine(o.Logger, record.DefaultBounds())
 	if err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	runs := make([]*once, len(o.Targets))
 	for i, c := range o.Targets {
 		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock, Closed: c.Rate.Max()})}}
-		if r.target, err = e.newTarget(c, o.Version, &r.recorder); err != nil {
+		if r.target, err = e.newTarget(c, o.Version, &r.recorder, r.recorder.Recorder); err != nil {
 			return nil, err
 		}
 		runs[i] = r

@@ -29,8 +29,9 @@ type target struct {
 func (t *target) closed() bool { return t.config.Rate.Max() }
 
 // newTarget builds all that a target needs, and starts nothing. The recorder
-// takes its samples. It fails only for what validation should have refused.
-func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder) (*target, error) {
+// takes its samples, and base is what it records them with. It fails only for
+// what validation should have refused.
+func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder, base *record.Recorder) (*target, error) {
 	var rate schedule.Rate
 	if !c.Rate.Max() {
 		var err error
@@ -75,7 +76,8 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 		MaxAge:      c.Connection.MaxAge,
 		MaxRequests: c.Connection.MaxRequests,
 		Objective:   c.Objective.Latency,
-	}, e.clock, opener, watched{recorder, e.trust, c.Rate.Max() || c.Pacing == "economy"})
+	}, e.clock, opener, recorder)
+	e.trust.watchOver(base, !t.closed() && c.Pacing == "precise")
 	return t, nil
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/steadyprobe/steadyprobe/internal/saturation"
-	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
-// recent keeps durations, over all targets, since it was last asked for a
-// quantile of them. It may be used concurrently.
+// recent keeps durations since it was last asked for a quantile of them. It may
+// be used concurrently.
 type recent struct {
 	mu        sync.Mutex
 	durations *hdrhistogram.Histogram
@@ -41,20 +41,32 @@ func (r *recent) take(percent float64) time.Duration {
 
 // trust watches whether the figures of this process can be trusted.
 type trust struct {
-	watch    *saturation.Watch
-	lateness *recent
-	service  *recent
-	self     *recent
-	stop     context.CancelFunc
-	ended    chan struct{}
+	watch *saturation.Watch
+	self  *recent
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu    sync.Mutex
+	all   []*record.Recorder
+	paced []*record.Recorder // those whose lateness is a fault
+
+	// Of the watch's goroutine.
+	lateness record.Recent
+	service  record.Recent
 }
 
 func newTrust(logger *slog.Logger) *trust {
-	t := &trust{lateness: newRecent(), service: newRecent(), self: newRecent(), ended: make(chan struct{})}
+	t := &trust{self: newRecent(), ended: make(chan struct{})}
 	t.watch = saturation.New(saturation.Options{
-		Logger:      logger,
-		ServiceTime: func() time.Duration { return t.service.take(50) },
-		Lateness:    func() time.Duration { return t.lateness.take(99) },
+		Logger: logger,
+		ServiceTime: func() time.Duration {
+			all, _ := t.recorders()
+			return t.service.ServiceTime(0.5, all)
+		},
+		Lateness: func() time.Duration {
+			_, paced := t.recorders()
+			return t.lateness.Lateness(0.99, paced)
+		},
 		SelfLatency: func() time.Duration { return t.self.take(99) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,25 +78,26 @@ func newTrust(logger *slog.Logger) *trust {
 	return t
 }
 
+// watchOver includes what a target's recorder is given. Paced says that the
+// lateness of its ticks is not intended.
+func (t *trust) watchOver(r *record.Recorder, paced bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, r)
+	if paced {
+		t.paced = append(t.paced, r)
+	}
+}
+
+// recorders returns all recorders so far, and the paced ones of them. They are
+// only added to, so that what is returned does not change.
+func (t *trust) recorders() (all, paced []*record.Recorder) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all, t.paced
+}
+
 func (t *trust) close() {
 	t.stop()
 	<-t.ended
-}
-
-// watched is a recorder that also tells what trust must know.
-type watched struct {
-	probe.Recorder
-	trust   *trust
-	unpaced bool // its lateness is intended, or has no meaning
-}
-
-// Record takes a completed tick.
-func (w watched) Record(s *probe.Sample) {
-	w.Recorder.Record(s)
-	if !w.unpaced {
-		w.trust.lateness.observe(s.Lateness())
-	}
-	if s.Begun != 0 {
-		w.trust.service.observe(s.ServiceTime())
-	}
 }

@@ -42,47 +42,26 @@ func TestRecentBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestWatchedRecordAllocatesNothing(t *testing.T) {
+// TestTrustSeesEveryPacedTarget records a late tick for a target whose lateness
+// is intended and for one whose lateness is not.
+func TestTrustSeesEveryPacedTarget(t *testing.T) {
 	clock := probe.NewClock()
 	tr := newTrust(quiet())
-	defer tr.close()
-	w := watched{record.New(record.Options{Clock: clock}), tr, false}
+	tr.close() // only the watch asks, and here the test does
+	economical, precise := record.New(record.Options{Clock: clock}), record.New(record.Options{Clock: clock})
+	tr.watchOver(economical, false)
+	tr.watchOver(precise, true)
 	s := sampleOf(clock)
-	w.Record(s)
-	if n := testing.AllocsPerRun(1000, func() { w.Record(s) }); n != 0 {
-		t.Errorf("recording allocates %v times", n)
+	economical.Record(s)
+	all, paced := tr.recorders()
+	if got := tr.lateness.Lateness(0.99, paced); got != 0 {
+		t.Errorf("an economical target makes a lateness of %v", got)
 	}
-}
-
-func BenchmarkWatchedRecord(b *testing.B) {
-	clock := probe.NewClock()
-	tr := newTrust(quiet())
-	defer tr.close()
-	for _, targets := range []struct {
-		name string
-		run  func(b *testing.B)
-	}{
-		{"alone", func(b *testing.B) {
-			w, s := watched{record.New(record.Options{Clock: clock}), tr, false}, sampleOf(clock)
-			for b.Loop() {
-				w.Record(s)
-			}
-		}},
-		{"one target each", func(b *testing.B) {
-			b.RunParallel(func(pb *testing.PB) {
-				w, s := watched{record.New(record.Options{Clock: clock}), tr, false}, sampleOf(clock)
-				for pb.Next() {
-					w.Record(s)
-				}
-			})
-		}},
-		{"without", func(b *testing.B) {
-			r, s := record.New(record.Options{Clock: clock}), sampleOf(clock)
-			for b.Loop() {
-				r.Record(s)
-			}
-		}},
-	} {
-		b.Run(targets.name, targets.run)
+	if got := tr.service.ServiceTime(0.5, all); got < 950*time.Microsecond || got > 975*time.Microsecond {
+		t.Errorf("the median service time is %v, want 950 us or 2.2 %% more", got)
+	}
+	precise.Record(s)
+	if got := tr.lateness.Lateness(0.99, paced); got < 50*time.Microsecond || got > 52*time.Microsecond {
+		t.Errorf("the lateness of a precise target is %v, want 50 us or 2.2 %% more", got)
 	}
 }

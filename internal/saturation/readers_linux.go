@@ -55,6 +55,9 @@ func (s system) fileDescriptors() (Usage, error) {
 		return Usage{}, fmt.Errorf("reading the limit of open files: %w", err)
 	}
 	open, err := s.openFiles()
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return Usage{Used: limit.Cur, Limit: limit.Cur}, nil // not even one for this
+	}
 	if err != nil {
 		return Usage{}, fmt.Errorf("counting the open files: %w", err)
 	}

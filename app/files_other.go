@@ -1,0 +1,8 @@
+//go:build !unix
+
+package app
+
+import "github.com/steadyprobe/steadyprobe/config"
+
+// checkFiles has no limit to check here.
+func checkFiles([]config.Target) error { return nil }
