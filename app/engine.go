@@ -22,6 +22,7 @@ import (
 // process adds to every figure, one for each way in which connections are read.
 type engine struct {
 	clock    probe.Clock
+	logger   *slog.Logger
 	pacing   *pacing
 	loop     *wire.Loop // nil where the system has none
 	self     *selfLatency
@@ -31,7 +32,7 @@ type engine struct {
 
 // newEngine starts everything but targets.
 func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
-	e := &engine{clock: probe.NewClock(), self: newSelfLatency(bounds.Lateness)}
+	e := &engine{clock: probe.NewClock(), logger: logger, self: newSelfLatency(bounds.Lateness)}
 	if err := e.start(logger); err != nil {
 		e.close()
 		return nil, err

@@ -62,6 +62,9 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 		ResponseTimeout: c.Timeouts.Response,
 		Statuses:        statuses(c.Expect),
 		MaxBody:         c.Expect.MaxBody.Bytes(),
+		FirstFailure: func(o probe.Outcome, err error) {
+			e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
+		},
 	})
 	t.prober = probe.New(probe.Target{
 		Name:        c.Name,

@@ -75,8 +75,9 @@ type Tick struct {
 	Churn    ChurnPhase // at Intended
 }
 
-// Handshake is what a TLS handshake came to. The zero value means that none
-// was completed.
+// Handshake is what a TLS handshake came to. Without a version none was
+// completed; NotAfter then is that of a certificate that was not trusted, if
+// one was shown.
 type Handshake struct {
 	Version   uint16 // as in crypto/tls; 0: no handshake
 	Cipher    uint16 // as in crypto/tls
@@ -85,7 +86,7 @@ type Handshake struct {
 	Verified  bool  // the chain was verified
 	Stapled   bool  // an OCSP response was stapled
 	NotBefore int64 // latest of the chain, seconds since the Unix epoch
-	NotAfter  int64 // earliest of the chain, seconds since the Unix epoch
+	NotAfter  int64 // earliest of the chain, seconds since the Unix epoch; 0: no certificate was seen
 }
 
 // Bytes counts what went over a connection above TCP.

@@ -126,9 +126,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 
 	r.mu.Lock()
 	o.count()
-	if s.Handshake.Version != 0 {
-		r.handshaken(s)
-	}
+	r.handshaken(s)
 	if s.Code != 0 {
 		r.responses.count(s.Code, s.Protocol)
 	}
@@ -149,9 +147,7 @@ func (r *Recorder) RecordOpening(s *probe.Sample) {
 	r.opening(&o, s)
 	r.mu.Lock()
 	o.count()
-	if s.Handshake.Version != 0 {
-		r.handshaken(s)
-	}
+	r.handshaken(s)
 	r.mu.Unlock()
 }
 
@@ -178,10 +174,15 @@ func (r *Recorder) opening(o *observations, s *probe.Sample) {
 	}
 }
 
-// handshaken counts a completed handshake. It is called with mu held.
+// handshaken counts a completed handshake, and notes a certificate that was
+// seen. It is called with mu held.
 func (r *Recorder) handshaken(s *probe.Sample) {
-	r.handshakes.count(&s.Handshake)
-	r.chains.saw(&s.Handshake, s.End)
+	if s.Handshake.Version != 0 {
+		r.handshakes.count(&s.Handshake)
+	}
+	if s.Handshake.NotAfter != 0 {
+		r.chains.saw(&s.Handshake, s.End)
+	}
 }
 
 // Snapshot copies all that r keeps to s, whose room is used again: one Snapshot

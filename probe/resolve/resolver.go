@@ -122,6 +122,9 @@ func (r *Resolver) refresh(ctx context.Context) {
 	o := outcome(ctx, err, len(found))
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if errors.Is(ctx.Err(), context.Canceled) && o != probe.Success {
+		return // who asked has gone: that says nothing of the name
+	}
 	r.stats.Lookups++
 	if o != probe.Success {
 		r.stats.Failures[o]++
@@ -179,7 +182,7 @@ func (r *Resolver) both() bool {
 }
 
 // Other returns an address of the other family than that of failed, if one is
-// known. An opening that could not connect tries it once, as browsers do.
+// known. An opening that could not connect tries it once.
 func (r *Resolver) Other(failed netip.AddrPort) (netip.AddrPort, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -384,6 +385,56 @@ func TestResolveFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRefusedCertificateIsKnown shows an expired certificate: the handshake is
+// not completed, and yet its end is known, and why it was refused, once.
+func TestRefusedCertificateIsKnown(t *testing.T) {
+	a := newAuthority(t, testcert.Expired())
+	d := door.Listen(t, door.TLS(&tls.Config{Certificates: []tls.Certificate{a.leaf}}, door.HTTP(door.OK())))
+	var told []error
+	r := newRig(t, d.Addr(), Options{TLS: a.client, FirstFailure: func(o probe.Outcome, err error) {
+		if o != probe.TLSCertificate {
+			t.Errorf("told of %v", o)
+		}
+		told = append(told, err)
+	}}, probe.Target{})
+	for range 3 {
+		s := r.send()
+		if h := s.Handshake; h.Version != 0 || h.Verified || h.NotAfter != a.leaf.Leaf.NotAfter.Unix() || h.NotBefore != a.leaf.Leaf.NotBefore.Unix() {
+			t.Errorf("handshake %+v, want the times of the certificate only", h)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0].Error(), "expired") {
+		t.Errorf("told %v, want once that it has expired", told)
+	}
+}
+
+// TestFamilyThatLeadsNowhere has addresses of both families, of which the first
+// takes connections and never answers: half of the time is left for the other.
+func TestFamilyThatLeadsNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := door.New(door.HTTP(door.OK()))
+		defer d.Close()
+		o := Options{Timeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "[") {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return d.Dial(ctx, network, address)
+		}}
+		o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: 1, Clock: probe.NewClock(), Refresh: time.Minute,
+			Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("10.0.0.1")}, nil
+			}})
+		r := newRig(t, "127.0.0.1:1", o, probe.Target{})
+		if s := r.send(); s.Outcome != probe.Success || s.Connect != time.Second {
+			t.Errorf("%v after %v, want a success after half of the timeout", s.Outcome, s.Connect)
+		}
+		if s := r.send(); s.Outcome != probe.Success || s.Connect != 0 {
+			t.Errorf("%v after %v, want the good family at once", s.Outcome, s.Connect)
+		}
+	})
 }
 
 func TestFallsBackToTheOtherFamily(t *testing.T) {

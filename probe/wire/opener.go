@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -33,6 +34,10 @@ type Options struct {
 	Statuses  Statuses // that are a success
 	MaxHeader int      // bytes of the answer's header
 	MaxBody   int64    // bytes of the answer's body
+
+	// FirstFailure is told why an opening failed, the first time that one fails
+	// with this outcome. It may be called concurrently; nil: nobody is told.
+	FirstFailure func(probe.Outcome, error)
 }
 
 // DefaultMaxHeader is the most bytes that an answer's header may have.
@@ -45,6 +50,7 @@ type Opener struct {
 	clock   probe.Clock
 	request []byte
 	head    bool
+	failed  [probe.NumOutcomes]atomic.Bool // with this outcome, before
 }
 
 // NewOpener returns an Opener. The TLS configuration, if any, must name the
@@ -77,6 +83,14 @@ func (o *Opener) shortest() time.Duration {
 
 // Open begins an opening in a goroutine of its own.
 func (o *Opener) Open(l *probe.Link) { go o.open(l) }
+
+// explain tells why an opening failed, once for each outcome.
+func (o *Opener) explain(outcome probe.Outcome, err error) probe.Outcome {
+	if o.options.FirstFailure != nil && !o.failed[outcome].Swap(true) {
+		o.options.FirstFailure(outcome, err)
+	}
+	return outcome
+}
 
 // opening is the state of one opening.
 type opening struct {
@@ -139,21 +153,29 @@ func (p *opening) elapsed() time.Duration {
 	return d
 }
 
-// connect dials the address, and where that fails one of the other family.
+// connect dials the address, and where that fails one of the other family, once
+// and within the same opening. The first attempt is left half of the time, so
+// that a family that leads nowhere does not use all of it.
 func (p *opening) connect(ctx context.Context, c *http1, address netip.AddrPort) probe.Outcome {
-	conn, err := p.dial(ctx, address)
-	if err != nil && ctx.Err() == nil && !localResource(err) {
-		if other, ok := p.options.Resolver.Other(address); ok {
-			if second, err2 := p.dial(ctx, other); err2 == nil {
-				conn, err = second, nil
-				p.options.Resolver.Prefer(other)
-			}
+	other, both := p.options.Resolver.Other(address)
+	limit := p.options.ConnectTimeout
+	if both && limit == 0 {
+		limit = p.deadline.Sub(p.mark) / 2
+	}
+	conn, err := p.dial(ctx, address, limit)
+	if err != nil && both && ctx.Err() == nil && !localResource(err) {
+		if second, err2 := p.dial(ctx, other, p.options.ConnectTimeout); err2 == nil {
+			conn, err = second, nil
+			p.options.Resolver.Prefer(other)
 		}
 	}
 	p.sample.Connect = p.elapsed()
 	p.sample.Did = p.sample.Did.With(probe.PhaseConnect)
 	if err != nil {
-		return connectOutcome(err)
+		if p.link.Context().Err() != nil {
+			return probe.ScheduleShutdown
+		}
+		return p.explain(connectOutcome(err), err)
 	}
 	c.socket = newSocket(conn)
 	c.conn = c.socket
@@ -176,8 +198,9 @@ func (p *opening) giveToLoop(c *http1) {
 	}
 }
 
-func (p *opening) dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
-	if limit := p.options.ConnectTimeout; limit > 0 {
+// dial connects within the limit; 0: there is none.
+func (p *opening) dial(ctx context.Context, address netip.AddrPort, limit time.Duration) (net.Conn, error) {
+	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -200,7 +223,11 @@ func (p *opening) secure(ctx context.Context, c *http1) probe.Outcome {
 	p.sample.TLS = p.elapsed()
 	p.sample.Did = p.sample.Did.With(probe.PhaseTLS)
 	if err != nil {
-		return tlsOutcome(err)
+		if p.link.Context().Err() != nil {
+			return probe.ScheduleShutdown
+		}
+		p.sample.Handshake = refusedCertificate(err)
+		return p.explain(tlsOutcome(err), err)
 	}
 	p.sample.Handshake = handshake(conn.ConnectionState())
 	c.conn = conn

@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 )
@@ -31,6 +32,18 @@ func handshake(state tls.ConnectionState) probe.Handshake {
 		}
 	}
 	return h
+}
+
+// refusedCertificate returns what is known of a certificate that was not
+// trusted, so that one that has expired can be seen; zero where err is anything
+// else. No handshake was completed.
+func refusedCertificate(err error) probe.Handshake {
+	var refused *tls.CertificateVerificationError
+	if !errors.As(err, &refused) || len(refused.UnverifiedCertificates) == 0 {
+		return probe.Handshake{}
+	}
+	leaf := refused.UnverifiedCertificates[0]
+	return probe.Handshake{NotBefore: leaf.NotBefore.Unix(), NotAfter: leaf.NotAfter.Unix()}
 }
 
 // longestLived returns the chain that expires last: while it holds, the door
