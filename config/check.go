@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -165,8 +166,8 @@ func (c *checker) objective(o *Objective) {
 }
 
 func (c *checker) labels(labels map[string]string) {
-	for name, value := range labels {
-		path := join("labels", shown(name))
+	for _, name := range slices.Sorted(maps.Keys(labels)) { // a line may hold several
+		path, value := join("labels", shown(name)), labels[name]
 		switch {
 		case !model.LegacyValidation.IsValidLabelName(name):
 			c.fail(path, "is not a valid label name; write letters, digits and _, not beginning with a digit")

@@ -7,7 +7,8 @@ import (
 
 // Bounds of the exporter's settings.
 const (
-	mostSchema   = 5 // of the histograms that are kept
+	mostSchema   = 5  // of the histograms that are kept
+	leastNative  = 10 // more than any duration needs at schema 0
 	mostNative   = 1000
 	mostBounds   = 100
 	mostBoundary = 86400 // seconds
@@ -26,8 +27,8 @@ func (c *checker) metrics(m *Metrics) {
 	if m.NativeSchema < 0 || m.NativeSchema > mostSchema {
 		c.fail("metrics.native_schema", "%d is out of range; write 0 to %d", m.NativeSchema, mostSchema)
 	}
-	if m.NativeMaxBuckets < 1 || m.NativeMaxBuckets > mostNative {
-		c.fail("metrics.native_max_buckets", "%d is out of range; write 1 to %d", m.NativeMaxBuckets, mostNative)
+	if m.NativeMaxBuckets < leastNative || m.NativeMaxBuckets > mostNative {
+		c.fail("metrics.native_max_buckets", "%d is out of range; write %d to %d", m.NativeMaxBuckets, leastNative, mostNative)
 	}
 	b := &m.Buckets
 	c.bounds("latency", &b.Latency)

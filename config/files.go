@@ -59,7 +59,8 @@ func reason(err error) string {
 
 // files reads the files that a configuration names, each once.
 type files struct {
-	folder string
+	folder string // that relative paths start at
+	hint   string // says so in messages, where the user may not expect it
 	open   func(path string) ([]byte, error)
 	cache  map[string]content
 }
@@ -89,7 +90,7 @@ func (f *files) read(c *checker, path, name string) []byte {
 		f.cache[full] = found
 	}
 	if found.err != nil {
-		c.fail(path, "file %s %s; write the path of a readable file, relative to the folder of the configuration", quote(name), reason(found.err))
+		c.fail(path, "file %s %s; write the path of a readable file%s", quote(name), reason(found.err), f.hint)
 		return nil
 	}
 	return found.data

@@ -22,7 +22,7 @@ const mostFile = 16 << 20
 func Load(path string) (*Config, []Warning, error) {
 	data, err := readFile(path)
 	if err != nil {
-		p := Problem{File: path, Text: reason(err) + "; name a readable YAML file with --config.file", cause: err}
+		p := Problem{File: path, Text: reason(err) + "; name a readable YAML file", cause: err}
 		return nil, nil, &Errors{Problems: []Problem{p}}
 	}
 	return Parse(data, path)
@@ -36,6 +36,7 @@ func Parse(data []byte, name string) (*Config, []Warning, error) {
 		files:  newFiles(filepath.Dir(name), readFile),
 		ports:  localPorts(),
 	}
+	p.files.hint = ", relative to the folder of the configuration"
 	return p.parse(data)
 }
 

@@ -29,9 +29,9 @@ func TestLoadUnreadable(t *testing.T) {
 		name, path, want string
 		is               error
 	}{
-		{"missing", missing, missing + ": does not exist; name a readable YAML file with --config.file", fs.ErrNotExist},
-		{"directory", folder, folder + ": is a directory; name a readable YAML file with --config.file", nil},
-		{"too large", large, large + ": is larger than 16 MiB; name a readable YAML file with --config.file", nil},
+		{"missing", missing, missing + ": does not exist; name a readable YAML file", fs.ErrNotExist},
+		{"directory", folder, folder + ": is a directory; name a readable YAML file", nil},
+		{"too large", large, large + ": is larger than 16 MiB; name a readable YAML file", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,10 @@ func TestWarnings(t *testing.T) {
 		{"reused", "targets:\n- {name: a, url: 'http://h/', rate: 5000}", nil},
 		{"insecure", "targets:\n- {name: a, url: 'https://h/', rate: 10, tls: {insecure_skip_verify: true}}", []string{
 			"fuzz.yml:2: targets[0].tls.insecure_skip_verify: any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead"}},
-		{"insecure without TLS", door + "tls: {insecure_skip_verify: true}}", nil},
+		{"settings of TLS without TLS", door + "tls: {resumption: true, min_version: TLS13, insecure_skip_verify: true}}", []string{
+			"fuzz.yml:2: targets[0].tls.min_version: has no effect on a door whose URL begins with http://; write https://, or remove it",
+			"fuzz.yml:2: targets[0].tls.insecure_skip_verify: has no effect on a door whose URL begins with http://; write https://, or remove it"}},
+		{"defaults of TLS without TLS", "defaults: {tls: {min_version: TLS13}}\ntargets:\n- {name: a, url: 'http://h/', rate: 10}", nil},
 		{"long timeouts", door + "timeout: 2s, timeouts: {connect: 3s, tls: 2s, response: 2001ms}}", []string{
 			"fuzz.yml:2: targets[0].timeouts.connect: is longer than timeout (2s), which ends the request before; write less, or a longer timeout",
 			"fuzz.yml:2: targets[0].timeouts.response: is longer than timeout (2s), which ends the request before; write less, or a longer timeout"}},
@@ -119,6 +122,27 @@ func TestWarnings(t *testing.T) {
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// TestShownKeys cuts what may hold a value, not names in other languages.
+func TestShownKeys(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 41)
+	for _, row := range []struct{ name, key, want string }{
+		{"plain", "max_total.rate-2", "max_total.rate-2"},
+		{"empty", "", `""`},
+		{"other letters", "ünï", "ünï"},
+		{"40 letters", long[:80], long[:80]},
+		{"41 letters", long, `"` + long[:80] + `"…`},
+		{"a value", "pass word", `"pass"…`},
+		{"a control character", "ü\x1b[31m", `"ü"…`},
+		{"not UTF-8", "a\xff", `"a"…`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			equal(t, "key", shown(row.key), row.want)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"strconv"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -70,22 +71,23 @@ func join(block, field string) string {
 	return block + "." + field
 }
 
-// shown returns a key as a path has it. A key that is no name is cut at its
-// first odd character, because a value may have slipped into it.
+// shown returns a key as a path has it. A key that is no name, in whatever
+// language, is cut at its first odd character, because a value may have slipped
+// into it.
 func shown(key string) string {
 	const most = 40
-	end := strings.IndexFunc(key, func(r rune) bool {
-		return r > 0x7e || !alphanumeric(byte(r)) && r != '-' && r != '_' && r != '.'
-	})
-	switch {
-	case key == "":
-		return `""`
-	case end < 0 && len(key) <= most:
-		return key
-	case end < 0 || end > most:
-		end = most
+	runes := 0
+	for i, r := range key {
+		odd := !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.'
+		if odd || runes == most {
+			return strconv.Quote(key[:i]) + "…"
+		}
+		runes++
 	}
-	return strconv.Quote(key[:end]) + "…"
+	if key == "" {
+		return `""`
+	}
+	return key
 }
 
 // suggestion says which field to write instead of an unknown one.

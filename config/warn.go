@@ -3,6 +3,7 @@ package config
 import (
 	"math/big"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,7 @@ func (c *checker) warnings(t *Target) {
 	if t.TLS.InsecureSkipVerify && (t.URL.TLS() || t.URL.IsZero()) {
 		c.warn("tls.insecure_skip_verify", "any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead")
 	}
+	c.tlsWithoutTLS(t)
 	if !c.good("timeout") {
 		return
 	}
@@ -29,6 +31,21 @@ func (c *checker) warnings(t *Target) {
 	} {
 		if limit.long {
 			c.warn(limit.path, "is longer than timeout (%s), which ends the request before; write less, or a longer timeout", durationText(t.Timeout))
+		}
+	}
+}
+
+// tlsWithoutTLS warns about settings of TLS for a door that is spoken to
+// without. The defaults may have them, for other targets.
+func (c *checker) tlsWithoutTLS(t *Target) {
+	if t.URL.IsZero() || t.URL.TLS() {
+		return
+	}
+	settings, silent := reflect.ValueOf(t.TLS), reflect.ValueOf(builtInTarget().TLS)
+	for i, name := range fieldsOf(settings.Type()) {
+		path := join("tls", name)
+		if !c.inherited(path) && !reflect.DeepEqual(settings.Field(i).Interface(), silent.Field(i).Interface()) {
+			c.warn(path, "has no effect on a door whose URL begins with http://; write https://, or remove it")
 		}
 	}
 }
