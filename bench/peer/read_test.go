@@ -86,10 +86,10 @@ func TestReadVegeta(t *testing.T) {
 }
 
 func TestReadSteadyprobeInAClosedLoop(t *testing.T) {
-	const report = `{"results": [{"completed": 9, "failures": 1, "latency": {"count": 0, "p50": null}, "service_time": {"p50": 0.5, "max": 2}}]}`
+	const report = `{"results": [{"completed": 9, "failures": 1, "latency": {"count": 0, "p50": 0}, "lateness": {"count": 0, "max": 0}, "service_time": {"count": 9, "p50": 0.5, "max": 2}}]}`
 	got, err := readSteadyprobe("", []byte(report))
-	if err != nil || got.Requests != 9 || got.Failures != 1 || !equal(got.Latency, Quantiles{P50: 0.5, Max: 2}) {
-		t.Errorf("report = %+v (%v), want the service time", got, err)
+	if err != nil || got.Requests != 9 || got.Failures != 1 || !equal(got.Latency, Quantiles{P50: 0.5, Max: 2}) || got.Lateness != nil {
+		t.Errorf("report = %+v (%v), want the service time and no lateness", got, err)
 	}
 }
 

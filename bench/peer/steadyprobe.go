@@ -30,16 +30,21 @@ func steadyprobe(name, path string, flags ...string) Tool {
 	}
 }
 
-// distribution is one of the distributions of a report, in seconds.
+// distribution is one of the distributions of a report, in seconds. Without a
+// value in it, it says 0 or nothing.
 type distribution struct {
-	P50  *float64 `json:"p50"`
-	P95  *float64 `json:"p95"`
-	P99  *float64 `json:"p99"`
-	P999 *float64 `json:"p99_9"`
-	Max  *float64 `json:"max"`
+	Count uint64
+	P50   *float64 `json:"p50"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	P999  *float64 `json:"p99_9"`
+	Max   *float64 `json:"max"`
 }
 
 func (d distribution) quantiles() Quantiles {
+	if d.Count == 0 {
+		return nil
+	}
 	q := Quantiles{}
 	for name, value := range map[Quantile]*float64{P50: d.P50, P95: d.P95, P99: d.P99, P999: d.P999, Max: d.Max} {
 		if value != nil {
@@ -67,7 +72,7 @@ func readSteadyprobe(_ string, stdout []byte) (Report, error) {
 	}
 	n := s.Results[0]
 	r := Report{Requests: n.Completed, Failures: n.Failures, Latency: n.Latency.quantiles(), Lateness: n.Lateness.quantiles()}
-	if _, ok := r.Latency[P50]; !ok {
+	if r.Latency == nil {
 		r.Latency = n.ServiceTime.quantiles()
 	}
 	return r, nil
