@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		{"header injection", func(t *Target) { t.HTTP.Headers["X-A"] = Header{Values: []Secret{NewSecret("a\r\nX: y")}} },
 			"http.headers.X-A: has a control character such as a line feed, which would end the header field; write one line"},
 		{"no file", func(t *Target) { t.TLS.CAFile = "testdata/missing.pem" },
-			`tls.ca_file: file "testdata/missing.pem" does not exist; write the path of a readable file, relative to the folder of the configuration`},
+			`tls.ca_file: file "testdata/missing.pem" does not exist; write the path of a readable file`},
 		{"label value", func(t *Target) { t.Labels = map[string]string{"a": "\xff"} }, "labels.a: has a value that is not valid UTF-8; write it in UTF-8"},
 		{"catch up", func(t *Target) { t.CatchUp = math.NaN() }, "catch_up: NaN is out of range; write 0 for no limit, or a factor of the rate from 1 to 1000000"},
 		{"ratio", func(t *Target) { t.Objective.Ratio = math.NaN() }, "objective.ratio: NaN is not between 0 and 1; write for example 0.999 for 99.9 %"},
