@@ -31,11 +31,12 @@ func TestPacersAreSharedByRate(t *testing.T) {
 			p.most = 3
 			var targets []*target
 			for i, text := range row.rates {
-				rate, err := schedule.ParseRate(text)
+				c := config.Target{Pacing: "precise"}
+				setRate(t, &c, text)
+				rate, err := schedule.NewRate(c.Rate.Rat())
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := config.Target{Pacing: "precise"}
 				tg := &target{config: c, rate: rate}
 				targets = append(targets, tg)
 				if got := len(p.assign(tg)); got != row.want[i] {

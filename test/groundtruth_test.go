@@ -5,7 +5,7 @@ package test
 import (
 	"context"
 	"math"
-	"strconv"
+	"math/big"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -54,7 +54,7 @@ type probed struct {
 // probe warms a target up and gives it ticks from the origin for the duration.
 func (w *world) probe(d *door.Door, target probe.Target, origin probe.Instant, duration time.Duration) *probed {
 	w.t.Helper()
-	rate, err := schedule.ParseRate(strconv.FormatFloat(target.Rate, 'f', -1, 64))
+	rate, err := schedule.NewRate(new(big.Rat).SetFloat64(target.Rate))
 	if err != nil {
 		w.t.Fatal(err)
 	}

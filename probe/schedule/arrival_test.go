@@ -13,7 +13,7 @@ import (
 // gaps above t is exp(-rate t).
 func TestPoisson(t *testing.T) {
 	const n = 200_000
-	rate := mustParse(t, "1000")
+	rate := rateOf(t, "1000")
 	ticks := Schedule{Origin: 5, Rate: rate, Poisson: true, Seed: 7}.series()
 	before := probe.Instant(5)
 	var sum, squares float64
@@ -49,7 +49,7 @@ func TestPoisson(t *testing.T) {
 }
 
 func TestPoissonIsReproducible(t *testing.T) {
-	s := Schedule{Origin: 100, Rate: mustParse(t, "50"), Poisson: true, Seed: 3, End: 100 + probe.Instant(10*time.Second)}
+	s := Schedule{Origin: 100, Rate: rateOf(t, "50"), Poisson: true, Seed: 3, End: 100 + probe.Instant(10*time.Second)}
 	a, b := s.series(), s.series()
 	other := s
 	other.Seed = 4
@@ -75,15 +75,6 @@ func TestPoissonIsReproducible(t *testing.T) {
 	}
 }
 
-func mustParse(t *testing.T, text string) Rate {
-	t.Helper()
-	r, err := ParseRate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // TestQuantum wakes a pacer up at multiples of 10 ms for ticks every 4 ms.
 func TestQuantum(t *testing.T) {
 	inBubble(t, func(b *bench) {
@@ -103,7 +94,7 @@ func TestQuantum(t *testing.T) {
 // one that was split.
 func TestSplit(t *testing.T) {
 	for _, text := range []string{"1", "7", "1000", "99999.5", "333333.333333"} {
-		s := Schedule{Origin: 12345, Rate: mustParse(t, text)}
+		s := Schedule{Origin: 12345, Rate: rateOf(t, text)}
 		shares := s.Split(3)
 		if len(shares) != 3 {
 			t.Fatalf("%s: %d shares, want 3", text, len(shares))
@@ -115,11 +106,11 @@ func TestSplit(t *testing.T) {
 			}
 		}
 	}
-	exact := Schedule{Rate: mustParse(t, "100000.1234567891")}
+	exact := Schedule{Rate: rateOf(t, "100000.1234567891")}
 	if shares := exact.Split(7); len(shares) != 1 || shares[0] != exact {
 		t.Errorf("a rate that cannot be split exactly was split into %v", shares)
 	}
-	poisson := Schedule{Rate: mustParse(t, "1000"), Poisson: true, Seed: 1}
+	poisson := Schedule{Rate: rateOf(t, "1000"), Poisson: true, Seed: 1}
 	var ticks uint64
 	for _, share := range poisson.Split(4) {
 		ticks += share.Count(probe.Instant(100 * time.Second))

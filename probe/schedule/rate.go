@@ -2,11 +2,9 @@ package schedule
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
-	"strings"
 	"time"
 )
 
@@ -16,11 +14,7 @@ const nanos = uint64(time.Second)
 // which [Schedule.At] relies on. It leaves room for ten decimal places.
 const maxDen = math.MaxUint64 / nanos
 
-// maxRateText bounds the work that a hostile text can cause.
-const maxRateText = 64
-
 var (
-	errRateText   = errors.New("must be a decimal number of requests per second, such as 1000 or 0.2")
 	errRateRange  = errors.New("must be from 0.001 to 1000000 requests per second")
 	errRateDigits = errors.New("must have at most 10 decimal places")
 )
@@ -51,33 +45,6 @@ func (r Rate) over(n uint64) (Rate, bool) {
 		return Rate{}, false
 	}
 	return Rate{num: part.Num().Uint64(), den: part.Denom().Uint64()}, true
-}
-
-// ParseRate returns the rate that text says in decimal, in requests per
-// second: "1000", "0.2", "1e3". Errors name the text and say what to write.
-func ParseRate(text string) (Rate, error) {
-	rate, err := parseRate(text)
-	if err != nil {
-		if len(text) > maxRateText {
-			text = text[:maxRateText] + "…"
-		}
-		return Rate{}, fmt.Errorf("parsing rate %q: %w", text, err)
-	}
-	return rate, nil
-}
-
-func parseRate(text string) (Rate, error) {
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	// big.Rat also reads fractions and other bases, and would compute 1e999999.
-	if strings.Trim(mantissa, "+-.0123456789") != "" ||
-		len(text) > maxRateText || len(strings.TrimLeft(exponent, "+-0")) > 2 {
-		return Rate{}, errRateText
-	}
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
-		return Rate{}, errRateText
-	}
-	return NewRate(r)
 }
 
 // String returns the rate without loss: as a decimal where it has an end, else

@@ -10,9 +10,18 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe"
 )
 
+func ratOf(t testing.TB, text string) *big.Rat {
+	t.Helper()
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.Fatalf("%q is no number", text)
+	}
+	return r
+}
+
 func rateOf(t testing.TB, text string) Rate {
 	t.Helper()
-	r, err := ParseRate(text)
+	r, err := NewRate(ratOf(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
