@@ -1,9 +1,7 @@
 package exporter
 
 import (
-	"crypto/tls"
 	"strconv"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -77,18 +75,6 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// versionName returns the tls_version label of a version as in crypto/tls.
-func versionName(v uint16) string { return strings.ReplaceAll(tls.VersionName(v), " ", "") }
-
-// groupName returns the key_exchange label of a group as in crypto/tls. A
-// handshake without one took its keys from RSA or from an earlier session.
-func groupName(g uint16) string {
-	if g == 0 {
-		return "none"
-	}
-	return tls.CurveID(g).String()
-}
-
 // codeLabel returns the pair of a status, 0 standing for all unknown ones.
 func codeLabel(code uint16) *dto.LabelPair {
 	if code == 0 {
@@ -100,10 +86,10 @@ func codeLabel(code uint16) *dto.LabelPair {
 // handshakeLabels returns the pairs of one kind of handshake, sorted by name.
 func handshakeLabels(h record.HandshakeCount) []*dto.LabelPair {
 	return []*dto.LabelPair{
-		pair("cipher", tls.CipherSuiteName(h.Cipher)),
-		pair("key_exchange", groupName(h.Group)),
+		pair("cipher", h.CipherName()),
+		pair("key_exchange", h.KeyExchange()),
 		pair("resumed", strconv.FormatBool(h.Resumed)),
-		pair("tls_version", versionName(h.Version)),
+		pair("tls_version", h.TLSVersion()),
 	}
 }
 

@@ -70,9 +70,9 @@ func handshakes(counts []record.HandshakeCount) TLS {
 			t.Resumed += c.Count
 		}
 		t.Kinds = append(t.Kinds, HandshakeKind{
-			Version:     versionName(c.Version),
-			Cipher:      cipherName(c.Cipher),
-			KeyExchange: groupName(c.Group),
+			Version:     c.TLSVersion(),
+			Cipher:      c.CipherName(),
+			KeyExchange: c.KeyExchange(),
 			Resumed:     c.Resumed,
 			Count:       c.Count,
 		})

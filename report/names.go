@@ -1,7 +1,6 @@
 package report
 
 import (
-	"crypto/tls"
 	"net/url"
 	"strings"
 )
@@ -18,22 +17,6 @@ func maskURL(raw string) string {
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()
-}
-
-// versionName returns the closed value of the label tls_version.
-func versionName(version uint16) string {
-	return strings.ReplaceAll(tls.VersionName(version), " ", "")
-}
-
-// cipherName returns the IANA name.
-func cipherName(cipher uint16) string { return tls.CipherSuiteName(cipher) }
-
-// groupName returns Go's name of the curve, empty where there was none.
-func groupName(group uint16) string {
-	if group == 0 {
-		return ""
-	}
-	return tls.CurveID(group).String()
 }
 
 // printable replaces what could move a terminal's cursor or change its colour.

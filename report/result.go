@@ -116,7 +116,7 @@ type TLS struct {
 type HandshakeKind struct {
 	Version     string `json:"tls_version"`
 	Cipher      string `json:"cipher"`
-	KeyExchange string `json:"key_exchange"` // empty where there was none
+	KeyExchange string `json:"key_exchange"` // none where there was no group
 	Resumed     bool   `json:"resumed"`
 	Count       uint64 `json:"count"`
 }

@@ -199,8 +199,7 @@ func (t text) breakdown() {
 		if k.Resumed {
 			how = "resumed"
 		}
-		kind := strings.Join(slices.DeleteFunc([]string{k.Version, k.Cipher, k.KeyExchange, how}, func(s string) bool { return s == "" }), " ")
-		t.linef("    %-60s %12d", kind, k.Count)
+		t.linef("    %-60s %12d", strings.Join([]string{k.Version, k.Cipher, k.KeyExchange, how}, " "), k.Count)
 	}
 }
 
