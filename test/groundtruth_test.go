@@ -48,11 +48,20 @@ type probed struct {
 	world    *world
 	prober   *probe.Prober
 	recorder *record.Dense
+	watching *watching
 	schedule schedule.Schedule
 }
 
 // probe warms a target up and gives it ticks from the origin for the duration.
 func (w *world) probe(d *door.Door, target probe.Target, origin probe.Instant, duration time.Duration) *probed {
+	w.t.Helper()
+	p := w.prepare(d, target)
+	p.begin(origin, duration)
+	return p
+}
+
+// prepare warms a target up. Its schedule has a rate only.
+func (w *world) prepare(d *door.Door, target probe.Target) *probed {
 	w.t.Helper()
 	rate, err := schedule.NewRate(new(big.Rat).SetFloat64(target.Rate))
 	if err != nil {
@@ -77,12 +86,24 @@ func (w *world) probe(d *door.Door, target probe.Target, origin probe.Instant, d
 		Statuses: ok,
 		MaxBody:  1 << 20,
 	})
-	p := &probed{world: w, recorder: record.NewDense(record.Options{Clock: w.clock})}
-	p.prober = probe.New(target, w.clock, opener, p.recorder)
+	p := &probed{world: w, recorder: record.NewDense(record.Options{Clock: w.clock}), schedule: schedule.Schedule{Rate: rate}}
+	p.watching = &watching{Recorder: p.recorder}
+	p.prober = probe.New(target, w.clock, opener, p.watching)
 	p.prober.WarmUp(context.Background())
-	p.schedule = schedule.Schedule{Origin: origin, Rate: rate, End: origin.Add(duration)}
-	w.pacer.Add(p.schedule, p.prober)
 	return p
+}
+
+// begin gives the target the ticks of its schedule.
+func (p *probed) begin(origin probe.Instant, duration time.Duration) {
+	p.schedule.Origin, p.schedule.End = origin, origin.Add(duration)
+	p.world.pacer.Add(p.schedule, p.prober)
+}
+
+// waits returns how many ticks waited for a connection.
+func (p *probed) waits() uint64 {
+	var s record.Snapshot
+	p.recorder.Snapshot(&s)
+	return s.Phases[probe.PhaseWait].Count
 }
 
 // wait lets time pass until the instant, checking identities at odd moments.
@@ -114,10 +135,10 @@ func (p *probed) end() probe.Ledger {
 	return l
 }
 
-// quantile returns a quantile of a distribution of the given exact values: the
-// smallest that at least the share q of them does not exceed.
+// quantile returns a quantile of a distribution of the given exact values, as
+// HDR histograms count it: the value number q × n, rounded to the nearest.
 func quantile(sorted []time.Duration, q float64) time.Duration {
-	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	i := int(math.Round(q*float64(len(sorted)))) - 1
 	return sorted[max(i, 0)]
 }
 
