@@ -14,6 +14,12 @@ func dropped(l *probe.Ledger) uint64 {
 	return l.Failures(probe.ScheduleExpired) + l.Failures(probe.ScheduleShutdown)
 }
 
+// answered counts the requests whose answer came to its end, whether it was the
+// expected one or not. It is what the counts of status codes count.
+func answered(l *probe.Ledger) uint64 {
+	return l.Failures(probe.Success) + l.Failures(probe.ResponseStatus) + l.Failures(probe.ResponseBody) + l.Failures(probe.ResponseHeader)
+}
+
 func failuresBy(l *probe.Ledger) map[string]uint64 {
 	by := map[string]uint64{}
 	for o := probe.Success + 1; int(o) < probe.NumOutcomes; o++ {

@@ -148,6 +148,7 @@ func closed(t *testing.T) Input {
 		URL:         "http://door.test/",
 		RateText:    "max",
 		Closed:      true,
+		Interrupted: true,
 		Connections: 20,
 		Duration:    10 * time.Second,
 		Ledger:      l,
@@ -164,6 +165,7 @@ func closed(t *testing.T) Input {
 func users(t *testing.T) Input {
 	in := healthy(t)
 	in.Economy, in.Poisson = true, true
+	in.Handshakes = append(in.Handshakes, record.HandshakeCount{Version: tls.VersionTLS12, Cipher: tls.TLS_RSA_WITH_AES_128_CBC_SHA, Count: 2})
 	in.Lateness = histogram(t, span{500 * time.Microsecond, 15000}, span{time.Millisecond, 14990}, span{2 * time.Millisecond, 10})
 	return in
 }

@@ -30,6 +30,10 @@ type Input struct {
 	// the time that the last requests took after the last tick was due.
 	Duration time.Duration
 
+	// Interrupted says that the run was ended before all that was asked for:
+	// the window may be shorter, and its last requests were not waited for.
+	Interrupted bool
+
 	// Ledger is the account of the measured window after everything in it has
 	// ended, as [Difference] makes it where there was a warm-up. AtEnd is the
 	// same account at the end of the window, before the last requests were

@@ -12,13 +12,20 @@ import (
 // Progress is the state of a run at one moment.
 type Progress struct {
 	Elapsed time.Duration // since the first tick
-	Total   time.Duration // what the run will take
+	Total   time.Duration // of the measured window
+
+	// Waiting says that the window is over and that the run ends when the
+	// requests that are left have an outcome.
+	Waiting bool
 
 	// Ledger is the account since the first tick, of all targets together.
 	Ledger probe.Ledger
 	// P50 and P99 are latency quantiles of the last seconds; 0: unknown.
 	P50, P99 time.Duration
 }
+
+// Open returns how many requests have no outcome.
+func (p *Progress) Open() uint64 { return p.Ledger.InFlight + p.Ledger.Backlog }
 
 // Live writes the progress of a run to one line of a terminal, over and over.
 // Whether the writer is a terminal is for the caller to decide. It must not be
@@ -60,6 +67,10 @@ func (l *Live) line(p *Progress) string {
 	rate := 0.0
 	if span := p.Elapsed - l.before.Elapsed; span > 0 && p.Ledger.Done() >= l.before.Ledger.Done() {
 		rate = float64(p.Ledger.Done()-l.before.Ledger.Done()) / span.Seconds()
+	}
+	if p.Waiting {
+		return fmt.Sprintf("%.0fs/%.0fs waiting for %s: fail %d flight %d backlog %d", p.Elapsed.Seconds(), p.Total.Seconds(),
+			count(p.Open(), "request"), p.Ledger.Failed(), p.Ledger.InFlight, p.Ledger.Backlog)
 	}
 	return fmt.Sprintf("%.0fs/%.0fs %.1f/s p50 %s p99 %s fail %d flight %d backlog %d",
 		p.Elapsed.Seconds(), p.Total.Seconds(), rate, known(p.P50), known(p.P99),

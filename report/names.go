@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -17,6 +18,20 @@ func maskURL(raw string) string {
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()
+}
+
+// Distinguish gives results of the same target name names of their own: the
+// second is "NAME #2", and so on, in their order. Results that a script reads by
+// name must not hide each other.
+func Distinguish(results []Result) {
+	taken := map[string]bool{}
+	for i := range results {
+		r := &results[i]
+		for name, n := r.Target, 2; taken[r.Target]; n++ {
+			r.Target = fmt.Sprintf("%s #%d", name, n)
+		}
+		taken[r.Target] = true
+	}
 }
 
 // printable replaces what could move a terminal's cursor or change its colour.

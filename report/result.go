@@ -22,7 +22,8 @@ type Result struct {
 	Pacing          string  `json:"pacing"`
 	Arrival         string  `json:"arrival"`
 	Connections     int     `json:"connections"`
-	DurationSeconds float64 `json:"duration_seconds"` // the measured window
+	DurationSeconds float64 `json:"duration_seconds"` // the measured window, as long as it was
+	Interrupted     bool    `json:"interrupted"`      // the run was ended before all that was asked for
 
 	// scheduled = completed + in_flight + backlog, after the run has ended.
 	Scheduled uint64 `json:"scheduled"`
@@ -38,11 +39,15 @@ type Result struct {
 	FailuresBy map[string]uint64 `json:"failures_by"` // "stage/reason" → count; their sum is Failures
 	Responses  map[string]uint64 `json:"responses"`   // status code or "other" → count
 
+	// AnsweredRate is how many requests per second were answered within the
+	// window, completely and with whatever status: the Requests/sec of wrk.
+	AnsweredRate float64 `json:"answered_rate"`
 	// AchievedRate is how many requests per second were begun within the
 	// window: scheduled, less those that waited in the backlog when the
 	// window ended and those that the schedule dropped (expired, shutdown). It
-	// equals Rate while the door takes what is due, however long it takes. In a
-	// closed loop it is how many were completed per second of the window.
+	// equals Rate while the door takes what is due, however long it takes and
+	// whatever comes of it. In a closed loop it is how many were completed per
+	// second of the window.
 	AchievedRate float64 `json:"achieved_rate"`
 
 	Latency     Summary `json:"latency"`      // corrected: from the intended time; empty in a closed loop
@@ -81,6 +86,7 @@ type Unfinished struct {
 // a request count when it completes.
 type WithinWindow struct {
 	Completed     uint64 `json:"completed"` // whatever the outcome
+	Answered      uint64 `json:"answered"`  // with a complete answer of whatever status
 	SentBytes     uint64 `json:"sent_bytes"`
 	ReceivedBytes uint64 `json:"received_bytes"`
 }
@@ -140,6 +146,7 @@ func New(in Input) Result {
 		Arrival:         choose(in.Poisson, arrivalPoisson, "uniform"),
 		Connections:     in.Connections,
 		DurationSeconds: in.Duration.Seconds(),
+		Interrupted:     in.Interrupted,
 
 		Scheduled:  l.Scheduled,
 		Completed:  l.Done(),
@@ -148,6 +155,7 @@ func New(in Input) Result {
 		Unfinished: Unfinished{InFlight: in.AtEnd.InFlight, Backlog: in.AtEnd.Backlog},
 		WithinWindow: WithinWindow{
 			Completed:     in.AtEnd.Done(),
+			Answered:      answered(&in.AtEnd),
 			SentBytes:     in.AtEnd.Bytes.Sent,
 			ReceivedBytes: in.AtEnd.Bytes.Received,
 		},
@@ -180,6 +188,9 @@ func New(in Input) Result {
 		r.Target = url
 	}
 	r.AchievedRate = r.achieved(&in.AtEnd)
+	if r.DurationSeconds > 0 {
+		r.AnsweredRate = float64(r.WithinWindow.Answered) / r.DurationSeconds
+	}
 	r.judge(l)
 	return r
 }
@@ -213,6 +224,28 @@ func (r *Result) achieved(l *probe.Ledger) float64 {
 		return 0
 	}
 	return float64(l.Scheduled-waited) / r.DurationSeconds
+}
+
+// due is how many ticks were due within the window: at a constant rate those
+// with an intended time of t0 + i/rate before its end. A window shorter than a
+// period has one.
+func (r *Result) due() float64 {
+	due := float64(r.Scheduled)
+	if r.Arrival != arrivalPoisson {
+		// The product may be above the whole number that it stands for.
+		due = max(due, math.Ceil(finite(r.Rate*r.DurationSeconds)*(1-1e-9)))
+	}
+	return due
+}
+
+// achievedShare is the part of the ticks that were due that was begun within
+// the window; 1 where none was due.
+func (r *Result) achievedShare() float64 {
+	due := r.due()
+	if due <= 0 {
+		return 1
+	}
+	return min(1, finite(r.AchievedRate*r.DurationSeconds)/due)
 }
 
 func summarize(h *hdrhistogram.Histogram) Summary {

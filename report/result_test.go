@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -35,7 +36,7 @@ func TestGolden(t *testing.T) {
 				results = append(results, New(in))
 			}
 			var text, document bytes.Buffer
-			if err := WriteText(&text, results); err != nil {
+			if err := WriteText(&text, results, TextOptions{Spectra: true}); err != nil {
 				t.Fatal(err)
 			}
 			if err := WriteJSON(&document, results); err != nil {
@@ -74,7 +75,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(first.String(), second.String()); diff != "" {
 		t.Errorf("written again (-want +got):\n%s", diff)
 	}
-	if err := WriteText(&second, read.Results); err != nil {
+	if err := WriteText(&second, read.Results, TextOptions{Spectra: true}); err != nil {
 		t.Errorf("text of a result that was read from JSON: %v", err)
 	}
 }
@@ -114,19 +115,19 @@ func TestRatesAreOfTheWindow(t *testing.T) {
 		achievedRate float64
 	}{
 		{
-			// 1500+30+5+65+300 = 1,900 completed in the window, 2 MB / 10 s.
+			// 1500 successes and 65 other statuses in the window, 2 MB / 10 s.
 			"open loop", sick(t),
-			[]string{"  1900 requests in 10.00s, 2.00MB read\n", "Requests/sec:     162.00\n", "Transfer/sec:   204.80KB\n"}, 162,
+			[]string{"  1565 requests answered in 10.00s, 2.00MB read\n", "Requests/sec:     156.50\n", "Transfer/sec:   204.80KB\n"}, 162,
 		},
 		{
-			// 699,975+20+5 completed in the window, 700 MB / 10 s.
+			// 699,975+20 answered and 5 timed out in the window, 700 MB / 10 s.
 			"closed loop", closed(t),
-			[]string{"  700000 requests in 10.00s, 667.57MB read\n", "Requests/sec:   70000.00\n", "Transfer/sec:    66.76MB\n"}, 70000,
+			[]string{"  699995 requests answered in 10.00s, 667.57MB read\n", "Requests/sec:   69999.50\n", "Transfer/sec:    66.76MB\n"}, 70000,
 		},
 		{
 			// 30,000 × 1,200 B / 30 s.
 			"no account of the window", healthy(t),
-			[]string{"  30000 requests in 30.00s, 34.33MB read\n", "Requests/sec:    1000.00\n", "Transfer/sec:     1.14MB\n"}, 1000,
+			[]string{"  30000 requests answered in 30.00s, 34.33MB read\n", "Requests/sec:    1000.00\n", "Transfer/sec:     1.14MB\n"}, 1000,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,13 +136,132 @@ func TestRatesAreOfTheWindow(t *testing.T) {
 				t.Errorf("achieved rate %v, want %v", r.AchievedRate, tt.achievedRate)
 			}
 			var text bytes.Buffer
-			if err := WriteText(&text, []Result{r}); err != nil {
+			if err := WriteText(&text, []Result{r}, TextOptions{Spectra: true}); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range tt.text {
 				if !strings.Contains(text.String(), want) {
 					t.Errorf("no %q in\n%s", want, &text)
 				}
+			}
+		})
+	}
+}
+
+// dead is a run of 1 s at 20 requests/s against a port that nobody listens on.
+func dead(t *testing.T) Input {
+	in := healthy(t)
+	in.Rate, in.RateText, in.Duration = 20, "20", time.Second
+	in.Ledger = probe.Ledger{Scheduled: 20}
+	in.Ledger.Completed[probe.NoChurn][probe.ConnectRefused] = 20
+	in.Responses, in.Handshakes, in.Latency, in.ServiceTime = nil, nil, nil, nil
+	return in
+}
+
+// A door that answers nothing has no requests per second, although the schedule
+// was kept, and the words say which is which.
+func TestDeadDoor(t *testing.T) {
+	r := New(dead(t))
+	if r.AchievedRate != 20 || r.AnsweredRate != 0 || r.WithinWindow.Answered != 0 || !r.ScheduleKept {
+		t.Errorf("achieved %v, answered %v requests/s, schedule kept %v", r.AchievedRate, r.AnsweredRate, r.ScheduleKept)
+	}
+	var text bytes.Buffer
+	if err := WriteText(&text, []Result{r}, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  0 requests answered in 1.00s, 0.00B read\n",
+		"  Rate: 20 requests/s configured, 20.00 achieved: begun in time, answered or not (100.00% of those due)\n",
+		"Requests/sec:       0.00\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+}
+
+// The achieved rate is compared with what was due, not with a rate that a short
+// window cannot have.
+func TestAchievedShare(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		rate      float64
+		duration  time.Duration
+		scheduled uint64
+		waiting   uint64
+		poisson   bool
+		want      string
+		kept      bool
+	}{
+		{"one tick in a fifth of a period", 0.2, time.Second, 1, 0, false, "1.00 achieved: begun in time, answered or not (100.00% of those due)", true},
+		{"that tick waited", 0.2, time.Second, 1, 1, false, "0.00 achieved: begun in time, answered or not (0.00% of those due)", false},
+		// Due at 0 and at 5 s: 1/2.
+		{"one of two", 0.2, 6 * time.Second, 2, 1, false, "0.17 achieved: begun in time, answered or not (50.00% of those due)", false},
+		// 0.1 × 30 is a little more than 3 in binary.
+		{"a product that is not exact", 0.1, 30 * time.Second, 3, 0, false, "(100.00% of those due)", true},
+		{"more at random than on average", 10, time.Second, 14, 7, true, "7.00 achieved: begun in time, answered or not (50.00% of those due)", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := dead(t)
+			in.Rate, in.RateText, in.Duration, in.Poisson = tt.rate, "", tt.duration, tt.poisson
+			in.Ledger.Scheduled = tt.scheduled
+			in.Ledger.Completed[probe.NoChurn][probe.ConnectRefused] = tt.scheduled
+			in.AtEnd = in.Ledger
+			in.AtEnd.Completed[probe.NoChurn][probe.ConnectRefused] -= tt.waiting
+			in.AtEnd.Backlog = tt.waiting
+			r := New(in)
+			var text bytes.Buffer
+			if err := WriteText(&text, []Result{r}, TextOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(text.String(), tt.want) || r.ScheduleKept != tt.kept {
+				t.Errorf("schedule kept %v, want %v; no %q in\n%s", r.ScheduleKept, tt.kept, tt.want, &text)
+			}
+		})
+	}
+}
+
+func TestInterruptedIsSaid(t *testing.T) {
+	in := healthy(t)
+	in.Interrupted, in.Duration = true, 1500*time.Millisecond
+	in.Rate = 20000
+	r := New(in)
+	only(t, "remarks", r.Remarks, "the run was interrupted")
+	var text, document bytes.Buffer
+	if err := errors.Join(WriteText(&text, []Result{r}, TextOptions{}), WriteJSON(&document, []Result{r})); err != nil {
+		t.Fatal(err)
+	}
+	if head, _, _ := strings.Cut(text.String(), "\n"); head != "Running 1.50s test @ https://shop.example.com/healthz (interrupted)" {
+		t.Errorf("the head is %q", head)
+	}
+	if !strings.Contains(document.String(), `"interrupted": true,`) {
+		t.Errorf("JSON does not say so:\n%s", &document)
+	}
+}
+
+func TestDistinguish(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"none", nil, nil},
+		{"different", []string{"a", "b"}, []string{"a", "b"}},
+		{"the same", []string{"a", "b", "a", "a"}, []string{"a", "b", "a #2", "a #3"}},
+		{"a name that is taken", []string{"a", "a #2", "a"}, []string{"a", "a #2", "a #3"}},
+		{"a name that was given", []string{"a", "a", "a #2"}, []string{"a", "a #2", "a #2 #2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			results := make([]Result, len(tt.got))
+			for i, name := range tt.got {
+				results[i].Target = name
+			}
+			Distinguish(results)
+			var got []string
+			for _, r := range results {
+				got = append(got, r.Target)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -383,7 +503,7 @@ func TestRandomLedgers(t *testing.T) {
 		if bytes.Contains(out.Bytes(), []byte("null")) {
 			t.Errorf("null in\n%s", &out)
 		}
-		if err := WriteText(&out, []Result{r}); err != nil {
+		if err := WriteText(&out, []Result{r}, TextOptions{Spectra: true}); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(out.Bytes(), []byte("NaN")) || bytes.Contains(out.Bytes(), []byte("Inf")) {

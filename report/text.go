@@ -12,12 +12,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
+// TextOptions say what [WriteText] writes.
+type TextOptions struct {
+	// Spectra adds the detailed percentile spectra, some hundred lines.
+	Spectra bool
+}
+
 // WriteText writes the results for people, laid out as a user of wrk2 expects
-// it: summary, distribution, detailed percentile spectra, totals, and what
-// must be known before the figures are believed. Values of a spectrum are in
-// milliseconds, as the HdrHistogram plotter reads them. It returns the error
-// of w.
-func WriteText(w io.Writer, results []Result) error {
+// it: summary, distribution, detailed percentile spectra where they are asked
+// for, totals, and what must be known before the figures are believed. Values of
+// a spectrum are in milliseconds, as the HdrHistogram plotter reads them. It
+// returns the error of w.
+func WriteText(w io.Writer, results []Result, o TextOptions) error {
 	out := bufio.NewWriter(w)
 	for i := range results {
 		if i > 0 {
@@ -27,8 +33,10 @@ func WriteText(w io.Writer, results []Result) error {
 		t.head()
 		t.summary()
 		t.distribution()
-		t.spectrum("Recorded Latency, from the intended time", &t.r.Latency, t.r.latencySpectrum)
-		t.spectrum("Uncorrected: service time, from the begun time", &t.r.ServiceTime, t.r.serviceSpectrum)
+		if o.Spectra {
+			t.spectrum("Recorded Latency, from the intended time", &t.r.Latency, t.r.latencySpectrum)
+			t.spectrum("Uncorrected: service time, from the begun time", &t.r.ServiceTime, t.r.serviceSpectrum)
+		}
 		t.totals()
 		t.breakdown()
 		t.rates()
@@ -68,7 +76,11 @@ type text struct {
 func (t text) linef(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
 func (t text) head() {
-	t.linef("Running %s test @ %s", formatWindow(t.r.DurationSeconds), printable(t.r.URL))
+	interrupted := ""
+	if t.r.Interrupted {
+		interrupted = " (interrupted)"
+	}
+	t.linef("Running %s test @ %s%s", formatWindow(t.r.DurationSeconds), printable(t.r.URL), interrupted)
 	if t.r.Target != t.r.URL {
 		t.linef("  target %s", printable(t.r.Target))
 	}
@@ -173,7 +185,7 @@ func (t text) totals() {
 	r := t.r
 	t.linef("----------------------------------------------------------")
 	w := &r.WithinWindow
-	t.linef("  %s in %s, %s read", count(w.Completed, "request"), formatSeconds(r.DurationSeconds), formatBytes(float64(w.ReceivedBytes)))
+	t.linef("  %s answered in %s, %s read", count(w.Answered, "request"), formatSeconds(r.DurationSeconds), formatBytes(float64(w.ReceivedBytes)))
 	t.linef("  Scheduled %d: %d completed, %d in flight, %d in the backlog", r.Scheduled, r.Completed, r.InFlight, r.Backlog)
 	if u := r.Unfinished; u != (Unfinished{}) {
 		t.linef("  When the window ended: %d in flight, %d in the backlog", u.InFlight, u.Backlog)
@@ -234,19 +246,20 @@ func inline(by map[string]uint64) string {
 
 func (t text) rates() {
 	r := t.r
-	configured, share := "closed loop", ""
-	if !r.closed() {
-		configured = printable(r.rate()) + " requests/s configured"
+	if r.closed() {
+		t.linef("  Rate: closed loop, %.2f achieved: completed in the window, answered or not", r.AchievedRate)
+	} else {
+		share := ""
+		if due := r.due(); due > 0 {
+			share = fmt.Sprintf(" (%.2f%% of those due)", 100*r.achievedShare())
+		}
+		t.linef("  Rate: %s requests/s configured, %.2f achieved: begun in time, answered or not%s", printable(r.rate()), r.AchievedRate, share)
 	}
-	if r.Rate > 0 {
-		share = fmt.Sprintf(" (%.2f%%)", 100*r.AchievedRate/r.Rate)
-	}
-	t.linef("  Rate: %s, %.2f achieved%s", configured, r.AchievedRate, share)
 	transfer := 0.0
 	if r.DurationSeconds > 0 {
 		transfer = float64(r.WithinWindow.ReceivedBytes) / r.DurationSeconds
 	}
-	t.linef("Requests/sec: %10.2f", r.AchievedRate)
+	t.linef("Requests/sec: %10.2f", r.AnsweredRate)
 	t.linef("Transfer/sec: %10s", formatBytes(transfer))
 }
 

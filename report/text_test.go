@@ -52,7 +52,7 @@ func (f *fakeFullDisk) Write(p []byte) (int, error) {
 func TestWriteSummary(t *testing.T) {
 	results := []Result{New(sick(t))}
 	var text, summary strings.Builder
-	if err := WriteText(&text, results); err != nil {
+	if err := WriteText(&text, results, TextOptions{Spectra: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteSummary(&summary, results); err != nil {
@@ -62,16 +62,33 @@ func TestWriteSummary(t *testing.T) {
 	if name != results[0].Target || !strings.HasSuffix(text.String(), end) {
 		t.Errorf("the summary is not the end of the report:\n%s", &summary)
 	}
-	for _, part := range []string{"requests in", "Failures: ", "Requests/sec:", "NOTE: "} {
+	for _, part := range []string{"requests answered in", "Failures: ", "Requests/sec:", "NOTE: "} {
 		if !strings.Contains(end, part) {
 			t.Errorf("the summary says nothing of %q:\n%s", part, end)
 		}
 	}
 }
 
+// Who does not ask for the spectra sees the figures that matter on one screen.
+func TestSpectraOnlyWhenAskedFor(t *testing.T) {
+	results := []Result{New(sick(t))}
+	var short, long strings.Builder
+	if err := errors.Join(WriteText(&short, results, TextOptions{}), WriteText(&long, results, TextOptions{Spectra: true})); err != nil {
+		t.Fatal(err)
+	}
+	const spectrum = "Detailed Percentile spectrum"
+	if strings.Contains(short.String(), spectrum) || strings.Count(long.String(), spectrum) != 2 {
+		t.Errorf("spectra in the short report:\n%s", &short)
+	}
+	before, rest, _ := strings.Cut(long.String(), "\n  Recorded Latency, from")
+	if _, after, _ := strings.Cut(rest, "-----"); short.String() != before+"-----"+after {
+		t.Errorf("the short report is not the long one without spectra:\n%s", &short)
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	results := []Result{New(healthy(t))}
-	if err := WriteText(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
+	if err := WriteText(&fakeFullDisk{left: 100}, results, TextOptions{Spectra: true}); !errors.Is(err, errFull) {
 		t.Errorf("WriteText: %v, want %v", err, errFull)
 	}
 	if err := WriteJSON(&fakeFullDisk{left: 100}, results); !errors.Is(err, errFull) {
@@ -102,6 +119,8 @@ func TestLive(t *testing.T) {
 	l.InFlight, l.Backlog = 1, 0
 	live.Update(Progress{Elapsed: 1500 * time.Millisecond, Total: 30 * time.Second, Ledger: l})
 	live.Update(Progress{Elapsed: 1500 * time.Millisecond, Total: 30 * time.Second, Ledger: l})
+	l.Backlog = 6
+	live.Update(Progress{Elapsed: 31500 * time.Millisecond, Total: 30 * time.Second, Ledger: l, Waiting: true})
 	if err := live.Close(); err != nil {
 		t.Error(err)
 	}
@@ -112,6 +131,7 @@ func TestLive(t *testing.T) {
 	want := "\r1s/30s 1000.0/s p50 90.00us p99 1.20ms fail 10 flight 12 backlog 345" +
 		"\r2s/30s 1000.0/s p50 - p99 - fail 10 flight 1 backlog 0              " +
 		"\r2s/30s 0.0/s p50 - p99 - fail 10 flight 1 backlog 0   " +
+		"\r32s/30s waiting for 7 requests: fail 10 flight 1 backlog 6" +
 		"\n"
 	if out.String() != want {
 		t.Errorf("got\n%q, want\n%q", out.String(), want)

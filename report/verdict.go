@@ -4,23 +4,18 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
+	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe"
 )
 
-// What the probe adds to a figure disturbs it above both of these: a share of
-// the median service time, and a length that no idle machine reaches. The
-// watch over the process (steadyprobe_saturated) has the same limits.
-const (
-	disturbanceShare   = 0.05
-	disturbanceSeconds = 0.001
-)
-
-// economySeconds is the limit of lateness under economical pacing: the
-// millisecond between two of its wake-ups, and half of one for being late.
+// economySeconds is the least limit of lateness under economical pacing: the
+// millisecond between two of its wake-ups, and half of one for being late. The
+// watch over the process (steadyprobe_saturated) leaves such lateness out.
 const economySeconds = 0.0015
 
-// The schedule counts as kept at this part of the configured rate.
+// The schedule counts as kept when this part of what was due was begun in time.
 const keptShare = 0.99
 
 // judge fills in what is to be said about the figures.
@@ -34,17 +29,19 @@ func (r *Result) judge(l *probe.Ledger) {
 
 // distrust returns the reasons not to trust the figures.
 func (r *Result) distrust() (why []string) {
-	late := disturbanceSeconds
+	// The same limit as that of the watch over the process.
+	limit := saturation.Limit(time.Duration(r.ServiceTime.P50 * float64(time.Second))).Seconds()
+	late := limit
 	if r.Pacing == pacingEconomy {
-		late = economySeconds
+		late = max(limit, economySeconds)
 	}
 	for _, own := range []struct {
 		name       string
 		p99, limit float64
-	}{{"lateness", r.Lateness.P99, late}, {"self latency", r.SelfLatency.P99, disturbanceSeconds}} {
-		if limit := max(own.limit, disturbanceShare*r.ServiceTime.P50); own.p99 > limit {
+	}{{"lateness", r.Lateness.P99, late}, {"self latency", r.SelfLatency.P99, limit}} {
+		if own.p99 > own.limit {
 			why = append(why, fmt.Sprintf("%s p99 is %s, above %s: the probe itself was too slow%s",
-				own.name, formatSeconds(own.p99), formatSeconds(limit), beside(&r.ServiceTime)))
+				own.name, formatSeconds(own.p99), formatSeconds(own.limit), beside(&r.ServiceTime)))
 		}
 	}
 	if len(r.Saturated) > 0 {
@@ -67,7 +64,7 @@ func beside(serviceTime *Summary) string {
 }
 
 // schedule reports whether the schedule was kept: all ticks scheduled, none
-// dropped, and keptShare of the rate begun within the window. The remarks tell
+// dropped, and keptShare of them begun within the window. The remarks tell
 // what was not.
 func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 	if r.DurationSeconds <= 0 {
@@ -88,21 +85,12 @@ func (r *Result) schedule(l *probe.Ledger) (kept bool, remarks []string) {
 	if l.Failures(probe.ScheduleShutdown) > 0 {
 		kept = false // losses has the remark
 	}
-	if r.AchievedRate < keptShare*min(r.Rate, r.dueRate()) {
+	if r.achievedShare() < keptShare {
 		kept = false
 		remarks = append(remarks, fmt.Sprintf("%.2f of %s requests/s begun in time, %s waiting for a connection at the end",
 			r.AchievedRate, r.rate(), count(r.Unfinished.Backlog, "tick")))
 	}
 	return kept, remarks
-}
-
-// dueRate is the rate of the ticks that were due within the window. Those that
-// come at random may be fewer than configured.
-func (r *Result) dueRate() float64 {
-	if r.Arrival != arrivalPoisson {
-		return r.Rate
-	}
-	return float64(r.Scheduled) / r.DurationSeconds
 }
 
 // dueAtLeast is the least number of ticks in a window that holds due of them:
@@ -119,6 +107,9 @@ func dueAtLeast(due float64, poisson bool) float64 {
 
 // losses tells what the figures do not show, or show wrongly.
 func (r *Result) losses(l *probe.Ledger) (remarks []string) {
+	if r.Interrupted {
+		remarks = append(remarks, "the run was interrupted: its window may be shorter than asked for, and the last requests were not waited for")
+	}
 	if n := l.Failures(probe.ScheduleShutdown); n > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s without an outcome when the run was stopped, counted as schedule/shutdown", count(n, "tick")))
 	}
