@@ -57,11 +57,12 @@ func newPage(o *Options) (*page, error) {
 
 // view is what the template shows.
 type view struct {
-	Style   template.CSS
-	Version string
-	Status  []status
-	Links   []link
-	Rows    []row
+	Style    template.CSS
+	Version  string
+	Status   []status
+	Links    []link
+	Distrust []string
+	Rows     []row
 }
 
 type status struct {
@@ -98,6 +99,7 @@ func (p *page) view() view {
 		Links: []link{
 			{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathHealthy, "Health"}, {pathReady, "Readiness"},
 		},
+		Distrust: p.options.Distrust(),
 	}
 	for _, of := range []func() (string, bool){p.options.Health.healthy, p.options.Health.ready} {
 		sentence, ok := of()

@@ -36,6 +36,9 @@ type Options struct {
 	Version    string
 	Config     func() ([]byte, error) // YAML, every secret masked
 	Targets    func() []Target        // in the order of the page's table
+	// Distrust returns why the figures are not to be trusted, a sentence each;
+	// none: they are.
+	Distrust func() []string
 }
 
 func (o *Options) validate() error {
@@ -50,6 +53,8 @@ func (o *Options) validate() error {
 		return errors.New("there is no configuration to show")
 	case o.Targets == nil:
 		return errors.New("there are no targets to show")
+	case o.Distrust == nil:
+		return errors.New("there is nothing that tells whether the figures are to be trusted")
 	}
 	return o.Health.validate()
 }

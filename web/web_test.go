@@ -54,6 +54,7 @@ type kit struct {
 	ready    bool
 	config   func() ([]byte, error)
 	targets  []Target
+	distrust []string
 	log      bytes.Buffer
 }
 
@@ -73,6 +74,7 @@ func (k *kit) options() Options {
 		Health:   Health{SinceWake: func() time.Duration { return k.since }, Ready: func() bool { return k.ready }},
 		Config:   func() ([]byte, error) { return k.config() },
 		Targets:  func() []Target { return k.targets },
+		Distrust: func() []string { return k.distrust },
 	}
 }
 
@@ -371,6 +373,28 @@ func TestPageInTrouble(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page:\n%s", want, text)
 		}
+	}
+}
+
+// TestPageSaysWhetherToTrustIt has the notice above the table.
+func TestPageSaysWhetherToTrustIt(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		distrust  []string
+		want, not string
+	}{
+		{"trusted", nil, "<div role=\"status\">\n<p>The figures are trustworthy: the probe is short of nothing.</p>\n</div>\n<div class=\"wide\"", "not to be trusted"},
+		{"not trusted", []string{"One <b>.", "Two."},
+			"<div role=\"status\">\n<p class=\"bad\">The figures are not to be trusted:</p>\n<ul>\n<li>One &lt;b&gt;.</li>\n<li>Two.</li>\n</ul>\n</div>\n<div class=\"wide\"", "are trustworthy"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			k := newKit()
+			k.targets, k.distrust = []Target{pageTarget()}, row.distrust
+			text := body(t, ask(k.handler(t), "GET", "/"))
+			if !strings.Contains(text, row.want) || strings.Contains(text, row.not) {
+				t.Errorf("%q is not on the page, or %q is:\n%s", row.want, row.not, text)
+			}
+		})
 	}
 }
 
