@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +81,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Logger.Warn("Configuration is probably not what you mean", "warning", w.String())
 	}
 	if err != nil {
-		return fmt.Errorf("loading the configuration: %w", err)
+		return fmt.Errorf("loading --config.file: %w", err)
 	}
 	if err := checkFiles(loaded.Targets); err != nil {
 		return err
@@ -207,6 +208,16 @@ func (d *daemon) saturation() []exporter.Saturation {
 		all = append(all, exporter.Saturation{Resource: r.Name, Saturated: r.Saturated, Seconds: r.Seconds})
 	}
 	return all
+}
+
+// distrust returns a sentence for each resource that the probe is short of.
+func distrust(resources []exporter.Saturation) (why []string) {
+	for _, r := range resources {
+		if r.Saturated {
+			why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", strings.ReplaceAll(r.Resource, "_", " "), r.Seconds))
+		}
+	}
+	return why
 }
 
 // page returns the rows of the landing page.

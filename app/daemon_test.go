@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/internal/faultdoor"
 	"github.com/steadyprobe/steadyprobe/internal/testcert"
 )
@@ -194,13 +196,14 @@ func TestRunCannotStart(t *testing.T) {
 		{"no logger", func(o *Options) { o.Logger = nil }, "starting: there is no logger", nil},
 		{"no web flags", func(o *Options) { o.Web = nil }, "starting: there are no web flags", nil},
 		{"no address", func(o *Options) { *o.Web.WebListenAddresses = nil }, "starting: there is no address to listen on", nil},
-		{"missing file", func(o *Options) { o.ConfigFile = "missing.yml" }, "loading the configuration: missing.yml: does not exist", nil},
+		{"missing file", func(o *Options) { o.ConfigFile = "missing.yml" }, "loading --config.file: missing.yml: does not exist; name a readable YAML file", nil},
 		{"bad file", func(o *Options) { o.ConfigFile = configured(t, "targets: 1\n") }, "steadyprobe.yml:1: targets: ", nil},
 		{"port in use", func(o *Options) { *o.Web.WebListenAddresses = []string{free, taken} }, `listening on --web.listen-address "` + taken + `": `, syscall.EADDRINUSE},
 		{"health port in use", func(o *Options) { o.HealthAddress = taken }, `listening on --web.health.listen-address "` + taken + `": `, syscall.EADDRINUSE},
-		{"no such address", func(o *Options) { *o.Web.WebListenAddresses = []string{"127.0.0.1"} }, `listening on --web.listen-address "127.0.0.1": `, nil},
+		{"no such address", func(o *Options) { *o.Web.WebListenAddresses = []string{"127.0.0.1"} }, `listening on --web.listen-address "127.0.0.1": address 127.0.0.1: missing port in address; write HOST:PORT with`, nil},
+		{"no such port", func(o *Options) { *o.Web.WebListenAddresses = []string{"127.0.0.1:no"} }, `; write HOST:PORT with`, nil},
 		{"bad web configuration", func(o *Options) { bad := configured(t, "nonsense: 1\n"); o.Web.WebConfigFile = &bad }, "steadyprobe.yml\": ", nil},
-		{"web configuration missing", func(o *Options) { bad := "missing.yml"; o.Web.WebConfigFile = &bad }, `reading "missing.yml": `, nil},
+		{"web configuration missing", func(o *Options) { bad := "missing.yml"; o.Web.WebConfigFile = &bad }, `reading --web.config.file "missing.yml": `, nil},
 		{"port that was free all the time", func(o *Options) { o.Web.WebConfigFile = &none; o.HealthAddress = taken }, "", syscall.EADDRINUSE},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -301,6 +304,62 @@ func TestFirstFailureOfAnEndpointIsTold(t *testing.T) {
 	ctx, cancel := contextFor(t)
 	defer cancel()
 	e.close(ctx)
+}
+
+func TestDistrustNamesWhatIsShort(t *testing.T) {
+	got := distrust([]exporter.Saturation{
+		{Resource: "cpu", Seconds: 7},
+		{Resource: "file_descriptors", Saturated: true, Seconds: 12.4},
+	})
+	if want := []string{"The probe is short of file descriptors, for 12 s in all since it started."}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What the configuration accepts the daemon can be built from, at both ends of
+// every range of the exporter's settings.
+func TestDaemonFromExtremeSettings(t *testing.T) {
+	for _, row := range []struct{ name, metrics string }{
+		{"least", "{native_schema: 0, native_max_buckets: 10}"},
+		{"most", "{native_schema: 5, native_max_buckets: 1000}"},
+		{"least buckets at the finest schema", "{native_schema: 5, native_max_buckets: 10}"},
+		{"boundaries", "{buckets: {latency: [0.000000001, 86400], service_time: [86400], handshake: [86400], phase: [86400], lateness: [86400]}}"},
+		{"classic alone", "{native: false}"},
+		{"native alone", "{classic: false}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			door := faultdoor.Listen(t, good())
+			r := start(t, options(configured(t, "metrics: "+row.metrics+"\ntargets:\n"+
+				targetOf("least", door.URL("http"), "rate: 0.001, connections: 1, timeout: 1ms, backlog: 1ms, catch_up: 1, dns: {refresh: 1s}, objective: {latency: 1ms, ratio: 0.0001}")+
+				targetOf("most", door.URL("http"), "rate: 100, timeout: 1d, backlog: 1d, catch_up: 1000000, dns: {refresh: 1d}, connection: {max_age: 1y}, objective: {latency: 2d, ratio: 0.9999}, expect: {max_body: 1024GiB}")), "127.0.0.1:0"))
+			if status, page := get(r.url + "/metrics"); status != http.StatusOK || metric(page, "steadyprobe_target_requests_per_second") != 100.001 {
+				t.Errorf("the page answered %d:\n%.500s", status, page)
+			}
+		})
+	}
+}
+
+// A label of the user must not hide one that a metric of a target has, whatever
+// is added to the catalogue.
+func TestLabelsOfMetricsAreKept(t *testing.T) {
+	kept := map[string]bool{"target": true, "le": true, "quantile": true, "job": true, "instance": true}
+	for _, m := range exporter.Catalogue() {
+		if m.Scope == exporter.PerTarget {
+			for _, label := range m.Labels {
+				kept[label] = true
+			}
+		}
+	}
+	for label := range kept {
+		text := "targets:\n" + targetOf("one", "http://127.0.0.1:1/", "rate: 1, labels: {"+label+": x}")
+		_, _, err := config.Parse([]byte(text), "test.yml")
+		if err == nil || !strings.Contains(err.Error(), "labels."+label+": is a label that steadyprobe or Prometheus sets") {
+			t.Errorf("a target may have the label %s: %v", label, err)
+		}
+	}
+	if len(kept) < 20 {
+		t.Errorf("the catalogue has %d labels, which is too few to be all", len(kept))
+	}
 }
 
 func TestStatusesOfATarget(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
@@ -49,7 +50,7 @@ func (d *daemon) listen() (*listeners, error) {
 	flags := d.options.Web
 	if *flags.WebConfigFile != "" {
 		if err := toolkit.Validate(*flags.WebConfigFile); err != nil {
-			return nil, fmt.Errorf("reading %q: %w", *flags.WebConfigFile, err)
+			return nil, fmt.Errorf("reading --web.config.file %q: %w", *flags.WebConfigFile, err)
 		}
 	}
 	if !*flags.WebSystemdSocket {
@@ -59,23 +60,40 @@ func (d *daemon) listen() (*listeners, error) {
 				l.main = nil
 				break
 			}
-			m, err := net.Listen("tcp", address)
+			m, err := listenOn("--web.listen-address", address)
 			if err != nil {
 				l.close()
-				return nil, fmt.Errorf("listening on --web.listen-address %q: %w; choose another address, or stop who uses it", address, err)
+				return nil, err
 			}
 			l.main = append(l.main, m)
 		}
 	}
 	if address := d.options.HealthAddress; address != "" {
-		h, err := net.Listen("tcp", address)
+		h, err := listenOn("--web.health.listen-address", address)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("listening on --web.health.listen-address %q: %w; choose another address, or stop who uses it", address, err)
+			return nil, err
 		}
 		l.health = h
 	}
 	return l, nil
+}
+
+// listenOn opens the socket that a flag asks for.
+func listenOn(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		return l, nil
+	}
+	remedy := "write HOST:PORT with an address of this machine, such as :10115 or 127.0.0.1:10115"
+	if errors.Is(err, syscall.EADDRINUSE) {
+		remedy = "choose another address, or stop who uses it"
+	}
+	var operation *net.OpError
+	if errors.As(err, &operation) {
+		err = operation.Err // the rest repeats the address
+	}
+	return nil, fmt.Errorf("listening on %s %q: %w; %s", flag, address, err, remedy)
 }
 
 // endpoints are the servers of a daemon.
@@ -102,6 +120,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Version:  d.options.Version,
 		Config:   func() ([]byte, error) { return d.config.Masked(), nil },
 		Targets:  d.page,
+		Distrust: func() []string { return distrust(d.saturation()) },
 	})
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type OnceOptions struct {
 	Targets  []config.Target       // valid, at least one; they run at the same time
 	Duration time.Duration         // of the measured window, positive
 	WarmUp   time.Duration         // of traffic before it that is not reported
-	Progress func(report.Progress) // called once a second; nil: not at all
+	Progress func(report.Progress) // called once a second until the run ends; nil: not at all
 	Logger   *slog.Logger
 	Version  string // of the program, for the User-Agent
 }
@@ -104,6 +104,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	e.self.take()
 	before := e.trust.watch.Snapshot()
 	took := e.traffic(ctx, runs, o.Duration, o.Progress)
+	interrupted := ctx.Err() != nil
 	var saturated []string
 	for i, r := range e.trust.watch.Snapshot() {
 		if r.Seconds > before[i].Seconds || r.Saturated {
@@ -115,8 +116,10 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	for i, r := range runs {
 		in := r.input(took)
 		in.SelfLatency, in.Saturated = self, saturated
+		in.Interrupted = interrupted
 		results[i] = report.New(in)
 	}
+	report.Distinguish(results)
 	return results, nil
 }
 
@@ -157,9 +160,11 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	tell := func() {
+	tell := func(waiting bool) {
 		if progress != nil {
-			progress(e.progress(runs, origin, length))
+			p := e.progress(runs, origin, length)
+			p.Waiting = waiting && p.Open() > 0
+			progress(p)
 		}
 	}
 	over := time.NewTimer(end.Sub(e.clock.Now()))
@@ -168,7 +173,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	for running := true; running; {
 		select {
 		case <-second.C:
-			tell()
+			tell(false)
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
@@ -185,7 +190,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 			r.due = l.Scheduled
 		}
 	}
-	e.settle(ctx, runs, second.C, tell)
+	e.settle(ctx, runs, second.C, func() { tell(true) })
 	return took
 }
 
@@ -220,6 +225,7 @@ func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Ti
 			defer cancel()
 			targets := targetsOf(runs)
 			e.pacing.remove(targets)
+			tell()
 			drain(last, targets)
 			return
 		}

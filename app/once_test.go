@@ -70,6 +70,9 @@ func onceFor(ctx context.Context, t *testing.T, o OnceOptions) []report.Result {
 		t.Fatalf("%d results of %d targets", len(results), len(o.Targets))
 	}
 	for _, r := range results {
+		if want := ctx.Err() != nil; r.Interrupted != want {
+			t.Errorf("%s: interrupted %v, want %v", r.Target, r.Interrupted, want)
+		}
 		if r.Scheduled != r.Completed || r.InFlight != 0 || r.Backlog != 0 {
 			t.Errorf("%s: scheduled %d, completed %d, in flight %d, backlog %d", r.Target, r.Scheduled, r.Completed, r.InFlight, r.Backlog)
 		}
@@ -368,6 +371,32 @@ func TestOnceTellsItsProgress(t *testing.T) {
 	l := &p.Ledger
 	if p.Total != 1100*time.Millisecond || p.Elapsed <= 0 || l.Scheduled == 0 || l.Scheduled != l.Done()+l.InFlight+l.Backlog {
 		t.Errorf("told %+v", p)
+	}
+}
+
+// A door that never answers is waited for after the window, and that is told.
+func TestOnceTellsThatItWaits(t *testing.T) {
+	door := faultdoor.Listen(t, faultdoor.Silent())
+	c := target1(t, door.URL("http"))
+	c.Timeout = 1500 * time.Millisecond
+	var told []report.Progress
+	onceFor(t.Context(), t, OnceOptions{
+		Targets:  []config.Target{c},
+		Duration: 10 * time.Millisecond, // one tick, in flight until 1.6 s
+		Progress: func(p report.Progress) { told = append(told, p) },
+	})
+	if len(told) != 1 || !told[0].Waiting || told[0].Open() != 1 {
+		t.Errorf("told %+v, want once, after 1 s, that one request is waited for", told)
+	}
+}
+
+// The same door twice is two results that can be told apart.
+func TestOnceNamesItsResults(t *testing.T) {
+	door := faultdoor.Listen(t, good())
+	c := target1(t, door.URL("http"))
+	results := onceFor(t.Context(), t, OnceOptions{Targets: []config.Target{c, c}, Duration: 10 * time.Millisecond})
+	if results[0].Target != c.Name || results[1].Target != c.Name+" #2" {
+		t.Errorf("the results are %q and %q", results[0].Target, results[1].Target)
 	}
 }
 

@@ -250,6 +250,7 @@ func TestNewRefuses(t *testing.T) {
 		{"negative scrapes", func(o *Options) { o.MaxScrapes = -1 }, "-1 scrapes at once are too few"},
 		{"no configuration", func(o *Options) { o.Config = nil }, "there is no configuration to show"},
 		{"no targets", func(o *Options) { o.Targets = nil }, "there are no targets to show"},
+		{"no trust", func(o *Options) { o.Distrust = nil }, "there is nothing that tells whether the figures are to be trusted"},
 		{"no pacer", func(o *Options) { o.Health.SinceWake = nil }, "there is nothing that tells the health"},
 		{"no readiness", func(o *Options) { o.Health.Ready = nil }, "there is nothing that tells the health"},
 	} {
