@@ -95,7 +95,10 @@ func (e *engine) close() {
 func drain(ctx context.Context, targets []*target) {
 	var closing sync.WaitGroup
 	for _, t := range targets {
-		closing.Go(func() { t.prober.Close(ctx) })
+		closing.Go(func() {
+			t.prober.Close(ctx)
+			t.resolver.Close()
+		})
 	}
 	closing.Wait()
 }

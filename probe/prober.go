@@ -37,8 +37,7 @@ type Recorder interface {
 }
 
 // Prober sends the ticks of one target over its connections and accounts for
-// them. All its methods may be called concurrently, but only the pacer calls
-// Take and Drain.
+// them. All its methods may be called concurrently, but only pacers call Take.
 type Prober struct {
 	target   Target
 	clock    Clock
@@ -156,8 +155,8 @@ func (p *Prober) drain(now Instant) (wake Instant) {
 	p.dispatch(now)
 	if p.backlog.len() > 0 {
 		wake = p.backlog.oldest().Taken.Add(p.target.Backlog)
-		if p.target.CatchUp > 0 {
-			wake = min(wake, max(p.catchNext, now.Add(p.catchGap())))
+		if p.catchNext > now { // only under CatchUp
+			wake = min(wake, p.catchNext)
 		}
 	}
 	p.mu.Unlock()
@@ -219,6 +218,8 @@ func (p *Prober) instead(t *Tick) *Link {
 			t.Taken = p.clock.Now()
 		}
 		p.backlog.pushFront(*t)
+		// The pacer does not know of it, and may have nothing else to do.
+		time.AfterFunc(p.target.Backlog, func() { p.Drain() })
 	}
 	p.refused--
 	p.ended()

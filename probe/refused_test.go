@@ -82,6 +82,29 @@ func TestConnectionThatEndsBeforeTheNextTickOfTheBacklog(t *testing.T) {
 	})
 }
 
+// TestTickThatIsPutBackExpires lets the place of a dead connection go to an
+// opening that belongs to no tick and hangs, before the tick that found it dead
+// can have it: the tick goes back, and expires although no other tick comes.
+func TestTickThatIsPutBackExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Rate: 0.01, Connections: 1, Reuse: true, Warm: true, Backlog: time.Second})
+		b.prober.WarmUp(t.Context())
+		b.sleep(time.Minute)
+		b.door.set(func(d *fakeDoor) { d.open = 20 * time.Second })
+		c := b.door.conns[0]
+		c.dies()
+		c.refusing = c.peerCloses
+		b.prober.Take(b.clock.Now())
+		b.check()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if l := b.prober.Ledger(); l.Backlog != 0 || l.Failures(ScheduleExpired) != 1 {
+			t.Errorf("after the backlog's second %d wait and %d have expired, want 0 and 1", l.Backlog, l.Failures(ScheduleExpired))
+		}
+		b.close()
+	})
+}
+
 // TestCloseWhileATickIsRefused closes a target while one of its ticks learns
 // that its connection has ended: it completes as schedule/shutdown.
 func TestCloseWhileATickIsRefused(t *testing.T) {

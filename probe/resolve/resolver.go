@@ -35,14 +35,18 @@ type Stats struct {
 	Added, Removed uint64                    // addresses that came and went
 }
 
-// Resolver deals the addresses of one host. An address lookup is made by the
-// opening that needs one, at most one at a time; a failed one keeps the last
-// good addresses. Its methods may be called concurrently.
+// Resolver deals the addresses of one host, which it looks up at most one at a
+// time; a failed lookup keeps the last good addresses. Its methods may be called
+// concurrently. It must be closed.
 type Resolver struct {
 	options Options
 	literal netip.Addr // valid where Host is an IP address
 
 	lookup chan struct{} // holds one token: who has it looks up
+
+	open       context.Context // until Close; of lookups in the background
+	close      context.CancelFunc
+	background sync.WaitGroup
 
 	mu        sync.Mutex
 	addresses []netip.Addr
@@ -62,6 +66,7 @@ func New(o Options) *Resolver {
 	}
 	r := &Resolver{options: o, lookup: make(chan struct{}, 1)}
 	r.lookup <- struct{}{}
+	r.open, r.close = context.WithCancel(context.Background())
 	if a, err := netip.ParseAddr(o.Host); err == nil {
 		r.literal = a.Unmap()
 		r.stats.Addresses = 1
@@ -79,29 +84,26 @@ func (r *Resolver) Stats() Stats {
 	return r.stats
 }
 
-// Pick returns the address for the next opening. Looked says whether it took a
-// lookup, made or waited for. The outcome is probe.Success, or one of the
+// Pick returns the address for the next opening. While addresses are known it
+// returns one at once, and has them looked up again where that is due: a silent
+// name server then costs no request. Looked says that there were none, so that
+// a lookup was made or waited for. The outcome is probe.Success, or one of the
 // stage resolve when there is no address to give.
 func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked bool, o probe.Outcome) {
 	if r.Literal() {
 		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
 	}
 	a, fresh, o := r.deal()
-	if fresh {
+	if !fresh && a.IsValid() {
+		r.refreshLater()
+	}
+	if fresh || a.IsValid() {
 		return a, false, o
 	}
 	select {
 	case <-r.lookup:
-	default:
-		// Somebody is looking it up: old addresses will do, if there are any.
-		if a.IsValid() {
-			return a, false, probe.Success
-		}
-		select {
-		case <-r.lookup:
-		case <-ctx.Done():
-			return netip.AddrPort{}, true, probe.ResolveTimeout
-		}
+	case <-ctx.Done():
+		return netip.AddrPort{}, true, probe.ResolveTimeout
 	}
 	defer func() { r.lookup <- struct{}{} }()
 	if a, fresh, o = r.deal(); !fresh {
@@ -110,6 +112,31 @@ func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked boo
 	}
 	return a, true, o
 }
+
+// refreshLater looks the host up in the background, unless somebody does.
+func (r *Resolver) refreshLater() {
+	select {
+	case <-r.lookup:
+	default:
+		return
+	}
+	r.background.Go(func() {
+		defer func() { r.lookup <- struct{}{} }()
+		ctx, cancel := context.WithTimeout(r.open, lookupLimit)
+		defer cancel()
+		r.refresh(ctx)
+	})
+}
+
+// Close ends a lookup that goes on in the background, and waits for it. Nobody
+// may call Pick any more. It may be called again.
+func (r *Resolver) Close() {
+	r.close()
+	r.background.Wait()
+}
+
+// lookupLimit bounds a lookup that no opening waits for.
+const lookupLimit = 5 * time.Second
 
 // retryAfter is how long a failed lookup stands, so that a name that is gone
 // does not turn every tick into a question to the name server.

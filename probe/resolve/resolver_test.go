@@ -106,9 +106,10 @@ func TestRefresh(t *testing.T) {
 			t.Error("a lookup before refresh")
 		}
 		time.Sleep(time.Second)
-		if _, looked := pick(r); !looked {
-			t.Error("no lookup after refresh")
+		if got, looked := pick(r); got == "10.0.0.3:80" || looked {
+			t.Errorf("picked %s (looked up: %v), want an old address at once", got, looked)
 		}
+		synctest.Wait()
 		if s := r.Stats(); s.Lookups != 2 || s.Addresses != 2 || s.Added != 3 || s.Removed != 1 {
 			t.Errorf("stats %+v, want 2 lookups, 2 addresses, 3 added, 1 removed", s)
 		}
@@ -152,9 +153,10 @@ func TestFailedLookup(t *testing.T) {
 				time.Sleep(time.Minute)
 				before := f.lookups
 				for range 100 {
-					if got, _ := pick(r); got != "10.0.0.1:80" {
-						t.Fatalf("picked %s, want the last good address", got)
+					if got, looked := pick(r); got != "10.0.0.1:80" || looked {
+						t.Fatalf("picked %s (looked up: %v), want the last good address at once", got, looked)
 					}
+					synctest.Wait()
 				}
 				if f.lookups != before+1 {
 					t.Errorf("%d lookups, want 1", f.lookups-before)
@@ -180,14 +182,47 @@ func TestOneLookupAtATime(t *testing.T) {
 		if f.lookups != 1 {
 			t.Errorf("%d lookups, want 1", f.lookups)
 		}
-		// While one opening looks up again, the others use what is known.
+		// While the name is looked up again, all use what is known, however long
+		// the server is silent, and one lookup goes on.
+		f.set(nil, nil)
 		time.Sleep(time.Minute)
-		go pick(r)
-		synctest.Wait()
-		if got, looked := pick(r); got != "10.0.0.1:80" || looked {
-			t.Errorf("picked %s (looked up: %v), want the old address at once", got, looked)
+		for range 10 {
+			if got, looked := pick(r); got != "10.0.0.1:80" || looked {
+				t.Errorf("picked %s (looked up: %v), want the old address at once", got, looked)
+			}
+			synctest.Wait()
 		}
-		time.Sleep(time.Second)
+		if f.lookups != 2 {
+			t.Errorf("%d lookups, want 2", f.lookups)
+		}
+		// Close ends it, and that counts as no failure of the name.
+		began := time.Now()
+		r.Close()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+		if s := r.Stats(); s.Lookups != 1 {
+			t.Errorf("%d lookups counted, want the one that ended by itself", s.Lookups)
+		}
+	})
+}
+
+func TestSilentServerInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{answer: []string{"10.0.0.1"}}
+		r := newResolver(f)
+		pick(r)
+		f.mu.Lock()
+		f.delay = time.Hour
+		f.mu.Unlock()
+		time.Sleep(time.Minute)
+		pick(r)
+		time.Sleep(lookupLimit)
+		synctest.Wait()
+		if s := r.Stats(); s.Failures[probe.ResolveTimeout] != 1 || s.Addresses != 1 {
+			t.Errorf("stats %+v, want one timeout, and the address kept", s)
+		}
+		r.Close()
 	})
 }
 
@@ -234,6 +269,8 @@ func TestFamilies(t *testing.T) {
 		// A family that is alone is used, preferred or not.
 		f.set([]string{"::2"}, nil)
 		time.Sleep(time.Minute)
+		pick(r)
+		synctest.Wait()
 		if got, _ := pick(r); got != "[::2]:80" {
 			t.Errorf("picked %s, want the only address", got)
 		}

@@ -43,6 +43,14 @@ func isAlert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
+// isViolation reports whether what the peer sent is not TLS, or not as it
+// should be. crypto/tls returns the latter as an operation called "local error".
+func isViolation(err error) bool {
+	var op *net.OpError
+	var header tls.RecordHeaderError
+	return errors.As(err, &header) || errors.As(err, &op) && op.Op == "local error"
+}
+
 // connectOutcome classifies a failed connect.
 func connectOutcome(err error) probe.Outcome {
 	switch {
@@ -94,8 +102,11 @@ func tlsOutcome(err error) probe.Outcome {
 
 // writeOutcome classifies a failed write.
 func writeOutcome(err error) probe.Outcome {
-	if isReset(err) || isEOF(err) {
+	switch {
+	case isReset(err) || isEOF(err):
 		return probe.WriteReset
+	case isTimeout(err):
+		return probe.WriteTimeout
 	}
 	return probe.WriteError
 }
@@ -113,6 +124,8 @@ func readOutcome(err error, started bool) probe.Outcome {
 		return probe.ReadTruncated
 	case isEOF(err):
 		return probe.ReadEOF
+	case isViolation(err):
+		return probe.TLSProtocol
 	}
 	return probe.ReadError
 }

@@ -15,6 +15,12 @@ const (
 	// leastRoundTrip is the least time in which a close can have crossed a
 	// request.
 	leastRoundTrip = time.Millisecond
+	// writeGrace is how long after the request's deadline a write may go on: the
+	// reader, where it can, ends the request in time and with it the write.
+	writeGrace = 100 * time.Millisecond
+	// mostRoundTrip is less than what the loss of the first packet adds to a
+	// connect, which says nothing of the round trip.
+	mostRoundTrip = 900 * time.Millisecond
 )
 
 // past is a deadline that wakes a reader at once.
@@ -164,7 +170,7 @@ func (c *http1) long() bool { return len(c.opener.request) > inlineLimit }
 func (c *http1) transmit(deadline probe.Instant) {
 	c.setDeadline(deadline)
 	if c.long() {
-		go c.writeLong()
+		go c.writeLong(deadline)
 		return
 	}
 	if _, err := c.conn.Write(c.opener.request); err != nil {
@@ -173,11 +179,19 @@ func (c *http1) transmit(deadline probe.Instant) {
 }
 
 // writeLong writes a request in a goroutine of its own while the reader reads
-// on: the door may answer before it has read everything.
-func (c *http1) writeLong() {
+// on: the door may answer before it has read everything. It has a deadline, a
+// little after the request's, because it holds a lock of TLS that the reader may need, to answer
+// a record or to send an alert: without one a door that reads nothing could hang
+// both. A write that timed out is final, and so is the request's timeout.
+func (c *http1) writeLong(deadline probe.Instant) {
 	defer close(c.written)
 	c.socket.block(true)
+	c.socket.writeBy(c.clock.Time(deadline.Add(writeGrace)))
+	if c.aborted.Load() {
+		c.socket.writeBy(past)
+	}
 	_, err := c.conn.Write(c.opener.request)
+	c.socket.writeBy(time.Time{})
 	c.socket.block(false)
 	if err != nil {
 		c.writeFailed(err)
@@ -226,5 +240,8 @@ func (c *http1) Retire(reason probe.CloseReason) {
 // abort ends the connection whatever it does.
 func (c *http1) abort() {
 	c.aborted.Store(true)
+	if c.writing.Load() {
+		c.socket.writeBy(past)
+	}
 	c.wake()
 }

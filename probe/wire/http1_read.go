@@ -43,7 +43,8 @@ func (c *http1) got(p []byte, err error) bool {
 // received takes bytes of the answer.
 func (c *http1) received(p []byte, now probe.Instant) bool {
 	if c.lingering != probe.NotClosed {
-		return true
+		c.close(c.lingering) // it was to close, not to talk on
+		return false
 	}
 	if c.state.Load() != busy {
 		// An answer that nobody asked for, so that no later one can be trusted.
@@ -179,13 +180,19 @@ func (c *http1) ended(err error, now probe.Instant) bool {
 	if c.state.Load() != busy {
 		return c.endIdle(probe.ClosePeer)
 	}
-	if isEOF(err) {
+	if isEOF(err) && !c.cutOff() {
 		if done, _ := c.response.eof(); done {
 			return c.answered(false, now)
 		}
 	}
-	return c.complete(c.lostOutcome(err, now), c.lostReason(err), now)
+	outcome := c.lostOutcome(err, now)
+	return c.complete(outcome, lostReason(outcome, err), now)
 }
+
+// cutOff reports whether TLS ended without the door saying so: then a body that
+// only the end delimits is not complete (RFC 9112 section 9.8). Behind the
+// door's own word, an alert, nothing more is read from the socket.
+func (c *http1) cutOff() bool { return c.secure() && c.socket.atEnd }
 
 // lostOutcome classifies a request whose connection ended before its answer
 // was complete. One that was not wholly written was lost in writing, whichever
@@ -210,8 +217,11 @@ func (c *http1) lostOutcome(err error, now probe.Instant) probe.Outcome {
 	return readOutcome(err, started)
 }
 
-func (c *http1) lostReason(err error) probe.CloseReason {
-	if isEOF(err) || isReset(err) || isAlert(err) {
+func lostReason(o probe.Outcome, err error) probe.CloseReason {
+	switch {
+	case o == probe.WriteTimeout:
+		return probe.CloseTimeout
+	case isEOF(err), isReset(err), isAlert(err):
 		return probe.ClosePeer
 	}
 	return probe.CloseError

@@ -179,7 +179,7 @@ func (p *opening) connect(ctx context.Context, c *http1, address netip.AddrPort)
 	}
 	c.socket = newSocket(conn)
 	c.conn = c.socket
-	c.roundTrip = max(p.sample.Connect, leastRoundTrip)
+	c.roundTrip = min(max(p.sample.Connect, leastRoundTrip), mostRoundTrip)
 	return probe.Success
 }
 

@@ -42,6 +42,7 @@ type rig struct {
 	t        *testing.T
 	clock    probe.Clock
 	prober   *probe.Prober
+	resolver *resolve.Resolver
 	recorder *fakeRecorder
 }
 
@@ -84,13 +85,16 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 	}
 	target.Rate, target.Timeout, target.Backlog = 1000, o.Timeout, time.Minute
 	target.Reuse = o.Reuse
-	r := &rig{t: t, clock: o.Clock, recorder: &fakeRecorder{came: make(chan struct{}, 1000)}}
+	r := &rig{t: t, clock: o.Clock, resolver: o.Resolver, recorder: &fakeRecorder{came: make(chan struct{}, 1000)}}
 	r.prober = probe.New(target, o.Clock, NewOpener(o), r.recorder)
 	t.Cleanup(r.close)
 	return r
 }
 
-func (r *rig) close() { r.prober.Close(context.Background()) }
+func (r *rig) close() {
+	r.prober.Close(context.Background())
+	r.resolver.Close()
+}
 
 // send sends one tick and returns its sample.
 func (r *rig) send() probe.Sample {

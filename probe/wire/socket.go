@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -20,6 +22,7 @@ type socket struct {
 
 	sent, received atomic.Uint64
 	taken          probe.Bytes // of the reader: what the last sample told
+	atEnd          bool        // of the reader: the peer has closed its side
 
 	mu       sync.Mutex
 	blocking bool // a goroutine of its own is writing
@@ -75,6 +78,9 @@ func (s *socket) came() (ended, bytes bool) {
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.received.Add(uint64(n))
+	if errors.Is(err, io.EOF) {
+		s.atEnd = true
+	}
 	return n, err
 }
 
@@ -179,6 +185,9 @@ func (s *socket) Close() error {
 // readBy sets the deadline of reads; the zero time is none. It fails only on a
 // closed connection, where reads end by themselves.
 func (s *socket) readBy(t time.Time) { _ = s.SetReadDeadline(t) }
+
+// writeBy sets the deadline of writes that wait, as readBy does that of reads.
+func (s *socket) writeBy(t time.Time) { _ = s.SetWriteDeadline(t) }
 
 // take returns the bytes since it was called last. Only the connection's
 // goroutine calls it.
