@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -13,7 +16,7 @@ import (
 
 // addCheck adds the command that validates configuration files.
 func addCheck(app *kingpin.Application, stdout, _ io.Writer) (string, command) {
-	c := app.Command("check", "Validate configuration files without running them. Exits 1 when one is not valid.")
+	c := app.Command("check", "Validate configuration files without running them. Exits 1 when one is not valid.").HelpLong(checkHelp)
 	files := c.Arg("file", "Configuration file.").Required().Strings()
 	return c.FullCommand(), command{do: func(context.Context, *slog.Logger) error {
 		bad := 0
@@ -29,15 +32,29 @@ func addCheck(app *kingpin.Application, stdout, _ io.Writer) (string, command) {
 	}}
 }
 
-// check writes what is wrong with a file, or that it is valid, and reports
-// which.
+// check writes what is wrong with a file in the order of its lines, or that it
+// is valid, and reports which.
 func check(stdout io.Writer, file string) bool {
 	loaded, warnings, err := config.Load(file)
+	type finding struct {
+		line int
+		text string
+	}
+	var findings []finding
+	var problems *config.Errors
+	if errors.As(err, &problems) {
+		for _, p := range problems.Problems {
+			findings = append(findings, finding{p.Line, p.Error()})
+		}
+	}
 	for _, w := range warnings {
-		fmt.Fprintf(stdout, "%s (warning)\n", w)
+		findings = append(findings, finding{w.Line, w.String() + " (warning)"})
+	}
+	slices.SortStableFunc(findings, func(a, b finding) int { return cmp.Compare(a.line, b.line) })
+	for _, f := range findings {
+		fmt.Fprintln(stdout, f.text)
 	}
 	if err != nil {
-		fmt.Fprintln(stdout, err) // one line for each problem
 		return false
 	}
 	fmt.Fprintf(stdout, "%s: valid, targets: %d\n", file, len(loaded.Targets))

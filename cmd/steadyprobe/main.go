@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,13 +38,15 @@ func main() {
 type command struct {
 	do       func(ctx context.Context, logger *slog.Logger) error
 	logLevel string // unless --log.level is given; empty: that flag's default
+	// failed tells the error of do; nil: a line of standard error does.
+	failed func(logger *slog.Logger, err error)
 }
 
 // run parses the command line and does what it says until it is done, or until
 // SIGINT or SIGTERM. A second signal ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
 	app := kingpin.New("steadyprobe", "Constant-rate probing of front doors, for Prometheus.")
-	app.UsageWriter(stdout).ErrorWriter(stderr)
+	app.UsageWriter(stdout).ErrorWriter(stderr).UsageTemplate(usageTemplate())
 	app.Version(version.Print("steadyprobe"))
 	app.VersionFlag.Short('V')
 	app.HelpFlag.Short('h')
@@ -64,7 +67,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case ended >= 0: // help or version were printed
 		return ended
 	case err != nil:
-		fmt.Fprintf(stderr, "steadyprobe: %s; try steadyprobe --help\n", withoutURLs(err.Error(), args))
+		fmt.Fprintf(stderr, "steadyprobe: %s; try steadyprobe --help\n", withoutURLs(explained(app.Model(), err), args))
 		return exitUsage
 	}
 	chosen := commands[name]
@@ -75,11 +78,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	// From the first signal on the next one ends the process.
 	defer context.AfterFunc(ctx, stop)()
-	if err := chosen.do(ctx, promslog.New(logging)); err != nil {
+	logger := promslog.New(logging)
+	err = chosen.do(ctx, logger)
+	switch {
+	case err == nil:
+		return exitOK
+	case chosen.failed != nil:
+		chosen.failed(logger, err)
+	default:
 		fmt.Fprintf(stderr, "steadyprobe: %v\n", err)
-		return exitFailed
 	}
-	return exitOK
+	if errors.As(err, new(usageError)) {
+		return exitUsage
+	}
+	return exitFailed
 }
 
 // withoutURLs returns a message about the arguments without the URLs among

@@ -2,12 +2,15 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -23,6 +26,7 @@ import (
 //	busyport NAME              sets $NAME to a port that somebody listens on
 //	get URL [STATUS]           waits until URL answers so (200); the body is stdout
 //	term                       sends SIGTERM to the programs in the background
+//	hup                        sends SIGHUP to them
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -38,7 +42,8 @@ func TestScripts(t *testing.T) {
 			"get":      get,
 			"saw":      saw,
 			"sawall":   sawAll,
-			"term":     term,
+			"hup":      signalled(syscall.SIGHUP),
+			"term":     signalled(syscall.SIGTERM),
 		},
 	})
 }
@@ -66,13 +71,38 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func term(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: term")
+func signalled(signal syscall.Signal) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 0 {
+			ts.Fatalf("usage: term, or hup")
+		}
+		for _, c := range ts.BackgroundCmds() {
+			if c.ProcessState == nil {
+				ts.Check(c.Process.Signal(signal))
+			}
+		}
 	}
-	for _, c := range ts.BackgroundCmds() {
-		if c.ProcessState == nil {
-			ts.Check(c.Process.Signal(syscall.SIGTERM))
+}
+
+// TestFlagOf fails where a message would name a flag that run does not have.
+func TestFlagOf(t *testing.T) {
+	app := kingpin.New("steadyprobe", "")
+	addRun(app, io.Discard, io.Discard)
+	flags := map[string]bool{}
+	for _, f := range app.Model().Commands[0].Flags {
+		flags["--"+f.Name] = true
+		if f.IsBoolFlag() {
+			flags["--no-"+f.Name] = true
+		}
+	}
+	// What run sets of a target.
+	for _, field := range []string{
+		"rate", "connections", "timeout", "backlog", "pacing", "arrival", "connection.reuse", "connection.warm", "http",
+		"http.method", "http.headers.X-One", "http.host", "http.body", "http.body_file", "tls.insecure_skip_verify", "tls.ca_file", "connect_to",
+	} {
+		flag, _, _ := strings.Cut(flagOf(field), " ")
+		if !flags[flag] {
+			t.Errorf("%s is said to come from %s, which is no flag of run", field, flag)
 		}
 	}
 }

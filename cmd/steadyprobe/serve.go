@@ -7,6 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
@@ -18,14 +22,16 @@ import (
 
 const defaultFile = "steadyprobe.yml"
 
-// addServe adds the daemon, which is also what runs without a command.
+// addServe adds the daemon, which is also what runs without a command. What ends
+// it is logged, in the format that was asked for, because programs read it.
 func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
-	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default()
+	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default().HelpLong(serveHelp)
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected. Empty: none.").Default("").String()
 	flags := kingpinflag.AddFlags(c, ":10115")
-	return c.FullCommand(), command{do: func(ctx context.Context, logger *slog.Logger) error {
+	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
+		defer outliveHangUps(logger)()
 		err := app.Run(ctx, app.Options{
 			ConfigFile:    *file,
 			Web:           flags,
@@ -40,4 +46,35 @@ func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
 		}
 		return err
 	}}
+}
+
+// logFailure logs what ended the daemon, each problem of a configuration as a
+// record of its own.
+func logFailure(logger *slog.Logger, err error) {
+	var problems *config.Errors
+	if !errors.As(err, &problems) || len(problems.Problems) == 1 {
+		logger.Error("Cannot go on", "err", err)
+		return
+	}
+	for _, p := range problems.Problems {
+		logger.Error("Cannot go on", "err", fmt.Errorf("loading --config.file: %w", p))
+	}
+}
+
+// outliveHangUps keeps SIGHUP, which asks other daemons to read their
+// configuration anew, from ending this one. It returns what ends that.
+func outliveHangUps(logger *slog.Logger) (stop func()) {
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for range hangUps {
+			logger.Warn("Nothing has changed: this version cannot reload its configuration, start it anew", "signal", "SIGHUP")
+		}
+	})
+	return func() {
+		signal.Stop(hangUps)
+		close(hangUps)
+		telling.Wait()
+	}
 }
