@@ -153,12 +153,8 @@ func New(in Input) Result {
 		InFlight:   l.InFlight,
 		Backlog:    l.Backlog,
 		Unfinished: Unfinished{InFlight: in.AtEnd.InFlight, Backlog: in.AtEnd.Backlog},
-		WithinWindow: WithinWindow{
-			Completed:     in.AtEnd.Done(),
-			Answered:      answered(&in.AtEnd),
-			SentBytes:     in.AtEnd.Bytes.Sent,
-			ReceivedBytes: in.AtEnd.Bytes.Received,
-		},
+
+		WithinWindow: withinWindow(&in.AtEnd),
 
 		Failures:   l.Failed(),
 		FailuresBy: failuresBy(l),
@@ -187,12 +183,18 @@ func New(in Input) Result {
 	if r.Target == "" {
 		r.Target = url
 	}
-	r.AchievedRate = r.achieved(&in.AtEnd)
-	if r.DurationSeconds > 0 {
-		r.AnsweredRate = float64(r.WithinWindow.Answered) / r.DurationSeconds
-	}
+	r.AnsweredRate, r.AchievedRate = r.answered(), r.achieved(&in.AtEnd)
 	r.judge(l)
 	return r
+}
+
+func withinWindow(atEnd *probe.Ledger) WithinWindow {
+	return WithinWindow{
+		Completed:     atEnd.Done(),
+		Answered:      answered(atEnd),
+		SentBytes:     atEnd.Bytes.Sent,
+		ReceivedBytes: atEnd.Bytes.Received,
+	}
 }
 
 // Values of a result's traffic that change what is said of it.
@@ -210,6 +212,14 @@ func choose(condition bool, yes, no string) string {
 }
 
 func (r *Result) closed() bool { return r.Loop == loopClosed }
+
+// answered is the rate of the requests that were answered within the window.
+func (r *Result) answered() float64 {
+	if r.DurationSeconds <= 0 {
+		return 0
+	}
+	return float64(r.WithinWindow.Answered) / r.DurationSeconds
+}
 
 // achieved is the rate of the requests that were begun within the window, in a
 // closed loop of those that were completed. The account is that of its end.
