@@ -1,5 +1,5 @@
-# The tests need nginx and HAProxy: `make setup` says what is missing and
-# installs it (Debian, Ubuntu). It is part of `make test`.
+# The tests need nginx, HAProxy, openssl, curl and a C compiler: `make setup` says
+# what is missing and installs it (Debian, Ubuntu). It is part of `make test`.
 
 version  := github.com/prometheus/common/version
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)

@@ -248,8 +248,8 @@ renamed. The words are those of [TERMINOLOGY.md](TERMINOLOGY.md); how each figur
 ## Of each target
 
 Besides the labels below, every series carries ` + "`target`" + ` and the union of the user labels of all
-targets; a label that a target does not set is empty there. Counters belong to the target's name: they
-survive a change of its settings, and vanish with the target at the next scrape.
+targets; a label that a target does not set is empty there. Counters begin at 0 with the process: this
+version reads its configuration once, when it starts.
 
 For every target, at every scrape:
 
