@@ -160,10 +160,10 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	tell := func(waiting bool) {
+	tell := func(waited time.Duration) {
 		if progress != nil {
 			p := e.progress(runs, origin, length)
-			p.Waiting = waiting && p.Open() > 0
+			p.Waiting = waited >= longWait && p.Open() > 0
 			progress(p)
 		}
 	}
@@ -173,7 +173,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	for running := true; running; {
 		select {
 		case <-second.C:
-			tell(false)
+			tell(0)
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
@@ -190,7 +190,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 			r.due = l.Scheduled
 		}
 	}
-	e.settle(ctx, runs, second.C, func() { tell(true) })
+	e.settle(ctx, runs, second.C, tell)
 	return took
 }
 
@@ -203,31 +203,51 @@ func targetsOf(runs []*once) []*target {
 	return targets
 }
 
+// longWait is a wait for the last requests that somebody notices.
+const longWait = time.Second / 2
+
 // settle waits until every tick was given and has an outcome. Each has one
 // within its target's backlog and timeout; the rest is the probe's lateness.
-// When ctx is done, what is in flight gets its time and the backlog does not.
-func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Time, tell func()) {
+// Every second it tells how long it has waited.
+func (e *engine) settle(ctx context.Context, runs []*once, second <-chan time.Time, tell func(waited time.Duration)) {
 	var backlog, timeout time.Duration
 	for _, r := range runs {
 		backlog = max(backlog, r.config.Backlog)
 		timeout = max(timeout, r.config.Timeout)
 	}
-	limit := e.clock.Now().Add(backlog + timeout + time.Second)
+	began := e.clock.Now()
+	limit := began.Add(backlog + timeout + time.Second)
 	check := time.NewTicker(5 * time.Millisecond)
 	defer check.Stop()
 	for !settled(runs) && e.clock.Now() < limit {
 		select {
 		case <-check.C:
 		case <-second:
-			tell()
+			tell(e.clock.Now().Sub(began))
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.Background(), timeout)
-			defer cancel()
-			targets := targetsOf(runs)
-			e.pacing.remove(targets)
-			tell()
-			drain(last, targets)
+			e.abandon(runs, timeout, second, func() { tell(e.clock.Now().Sub(began)) })
 			return
+		}
+	}
+}
+
+// abandon gives what is in flight its time, and the backlog none.
+func (e *engine) abandon(runs []*once, timeout time.Duration, second <-chan time.Time, tell func()) {
+	last, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	targets := targetsOf(runs)
+	e.pacing.remove(targets)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		drain(last, targets)
+	}()
+	for {
+		select {
+		case <-drained:
+			return
+		case <-second:
+			tell()
 		}
 	}
 }

@@ -390,6 +390,27 @@ func TestOnceTellsThatItWaits(t *testing.T) {
 	}
 }
 
+// What is in flight as the window ends, or when the run is interrupted, is no
+// wait to speak of where the door answers.
+func TestOnceDoesNotTellOfAMoment(t *testing.T) {
+	door := faultdoor.Listen(t, faultdoor.HTTP(func(c *faultdoor.Conn, r *faultdoor.Request) error {
+		time.Sleep(8 * time.Millisecond)
+		return c.Answer(r, faultdoor.Answer{})
+	}))
+	for _, duration := range []time.Duration{900 * time.Millisecond, time.Hour} { // the tickers meet after 1 s
+		ctx, cancel := contextFor(t)
+		defer cancel()
+		onceFor(ctx, t, OnceOptions{Targets: []config.Target{target1(t, door.URL("http"))}, Duration: duration, Progress: func(p report.Progress) {
+			if p.Waiting {
+				t.Errorf("told %+v", p)
+			}
+			if duration == time.Hour {
+				cancel()
+			}
+		}})
+	}
+}
+
 // The same door twice is two results that can be told apart.
 func TestOnceNamesItsResults(t *testing.T) {
 	door := faultdoor.Listen(t, good())
