@@ -16,13 +16,6 @@ type Clock interface {
 	SleepUntil(probe.Instant)
 }
 
-// threadClock is a Clock that sleeps best on a thread prepared for it.
-type threadClock interface {
-	// prepareThread prepares the calling thread, which the caller has locked.
-	// The function that it returns undoes that, on the same thread.
-	prepareThread() (restore func())
-}
-
 // Portable returns a clock that sleeps by [time.Sleep]: up to 1 ms late on an
 // otherwise idle Linux process, exact in the virtual time of testing/synctest.
 func Portable(c probe.Clock) Clock { return portableClock{c} }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -13,9 +14,9 @@ import (
 
 // Precise returns a clock that sleeps by clock_nanosleep(2) to an absolute
 // instant of CLOCK_MONOTONIC, which is good to some 50 us where [time.Sleep]
-// is good to 1 ms. A pacer that runs on it sets the timer slack of its thread
-// to 1 ns, see PR_SET_TIMERSLACK in prctl(2). Where the system refuses either
-// the clock goes on less precisely and says so to logger, once.
+// is good to 1 ms. The thread that sleeps has its timer slack set to 1 ns, see
+// PR_SET_TIMERSLACK in prctl(2). Where the system refuses either the clock goes
+// on less precisely and says so to logger, once.
 //
 // It blocks a thread while it sleeps, and does not know the virtual time of
 // testing/synctest.
@@ -36,7 +37,8 @@ type preciseClock struct {
 	setSlack func(ns uintptr) error
 	logger   *slog.Logger
 
-	slackRefused, sleepRefused sync.Once
+	slackRefused atomic.Bool
+	sleepRefused sync.Once
 }
 
 // monotonicOffset measures what CLOCK_MONOTONIC is ahead of c, in nanoseconds.
@@ -64,6 +66,7 @@ func (c *preciseClock) SleepUntil(i probe.Instant) {
 	ts := unix.NsecToTimespec(int64(i) + c.offset)
 	// A signal ends the sleep early, and the offset may be some 100 ns off.
 	for c.Now() < i {
+		c.takeSlack()
 		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &ts, nil)
 		if err == nil || errors.Is(err, unix.EINTR) {
 			continue
@@ -75,17 +78,14 @@ func (c *preciseClock) SleepUntil(i probe.Instant) {
 	}
 }
 
-// prepareThread takes the timer slack, 50 us by default, from the thread.
-func (c *preciseClock) prepareThread() (restore func()) {
-	if err := c.setSlack(1); err != nil {
-		c.slackRefused.Do(func() {
-			c.logger.Warn("timer slack refused, expect lateness up to 50 us more: allow prctl PR_SET_TIMERSLACK", "err", err)
-		})
-		return func() {}
+// takeSlack takes the timer slack, 50 us by default, from the calling thread. A
+// goroutine may wake up on another one each time, so that this comes before
+// each sleep; a thread that keeps the small slack is as right, only dearer.
+func (c *preciseClock) takeSlack() {
+	if c.slackRefused.Load() {
+		return
 	}
-	return func() {
-		// 0 is the slack that the thread began with. A thread that keeps the
-		// small one is as right, only dearer.
-		_ = c.setSlack(0)
+	if err := c.setSlack(1); err != nil && !c.slackRefused.Swap(true) {
+		c.logger.Warn("timer slack refused, expect lateness up to 50 us more: allow prctl PR_SET_TIMERSLACK", "err", err)
 	}
 }

@@ -23,11 +23,8 @@ func newPrecise(t testing.TB, log *bytes.Buffer) *preciseClock {
 }
 
 func TestPreciseClockNeverReturnsEarly(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var log bytes.Buffer
 	c := newPrecise(t, &log)
-	defer c.prepareThread()()
 	for _, tt := range []struct {
 		name  string
 		error int64         // of the offset, ns
@@ -79,32 +76,23 @@ func TestPreciseClockGoesOnWithoutTimerSlack(t *testing.T) {
 	c := newPrecise(t, &log)
 	c.setSlack = func(uintptr) error { return unix.EPERM }
 	for range 2 {
-		c.prepareThread()()
+		c.SleepUntil(c.Now().Add(time.Microsecond))
 	}
 	if n := strings.Count(log.String(), "timer slack refused"); n != 1 {
 		t.Errorf("said %d times that it was refused, want once:\n%s", n, &log)
 	}
 }
 
-func TestPreciseClockRestoresTimerSlack(t *testing.T) {
+func TestPreciseClockTakesTimerSlack(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	slack := func() int {
-		ns, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-		if err != nil {
-			t.Skipf("the timer slack cannot be read here: %v", err)
-		}
-		return ns
+	c := newPrecise(t, new(bytes.Buffer))
+	c.SleepUntil(c.Now().Add(time.Microsecond))
+	ns, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	if err != nil || ns != 1 {
+		t.Errorf("timer slack %d ns (%v) after a sleep, want 1", ns, err)
 	}
-	before := slack()
-	restore := newPrecise(t, new(bytes.Buffer)).prepareThread()
-	if got := slack(); got != 1 {
-		t.Errorf("timer slack %d ns, want 1", got)
-	}
-	restore()
-	if got := slack(); got != before {
-		t.Errorf("timer slack %d ns afterwards, want %d", got, before)
-	}
+	_ = c.setSlack(0) // what the thread began with
 }
 
 func TestPreciseClockAllocatesNothing(t *testing.T) {

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +41,7 @@ type Options struct {
 // Economy is the quantum of economical pacing.
 const Economy = time.Millisecond
 
-// Pacer gives the ticks of many schedules to their takers, from one thread.
+// Pacer gives the ticks of many schedules to their takers, from one goroutine.
 //
 // No tick is ever skipped, merged or given early. When the pacer is late,
 // every overdue tick is given with its own intended time, the oldest of all
@@ -60,6 +59,7 @@ type Pacer struct {
 
 	// Owned by Run while running, guarded by mu otherwise.
 	agenda agenda
+	yield  probe.Yield
 }
 
 // change is one call of Add or Remove that Run has not seen yet.
@@ -74,17 +74,11 @@ func New(o Options) *Pacer {
 	return &Pacer{clock: o.Clock, quantum: o.Quantum, agenda: newAgenda()}
 }
 
-// Run gives ticks until ctx is done, which it sees within 100 ms. It locks its
-// goroutine to its thread. Schedules stay when it returns: a later Run gives
+// Run gives ticks until ctx is done, which it sees within 100 ms. Schedules stay when it returns: a later Run gives
 // what became overdue in between. It panics when the pacer already runs.
 func (p *Pacer) Run(ctx context.Context) {
 	p.begin()
 	defer p.end()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if c, ok := p.clock.(threadClock); ok {
-		defer c.prepareThread()()
-	}
 	done := ctx.Done()
 	for {
 		select {
@@ -161,6 +155,7 @@ func (p *Pacer) turn() {
 	now := p.clock.Now()
 	p.woke.Store(int64(now))
 	if next := p.agenda.next(); next > now {
+		p.yield.Now(now)
 		p.clock.SleepUntil(min(p.rounded(next), now.Add(maxSleep)))
 		return
 	}

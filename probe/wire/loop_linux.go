@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -18,7 +17,7 @@ import (
 // loopEvents is how many connections a Loop takes from the kernel at once.
 const loopEvents = 256
 
-// Loop reads many plain connections from one locked thread, by epoll(7): that
+// Loop reads many plain connections in one goroutine, by epoll(7): that
 // costs one read an answer, where a goroutine for each connection pays for a
 // second, fruitless one and for being scheduled. It completes requests as a
 // connection's goroutine does. It is made by [NewLoop] and must be closed, after
@@ -26,7 +25,7 @@ const loopEvents = 256
 type Loop struct {
 	clock probe.Clock
 	epoll int
-	bell  int // an eventfd that wakes the thread
+	bell  int // an eventfd that wakes the goroutine
 	ended chan struct{}
 
 	mu      sync.Mutex
@@ -35,15 +34,16 @@ type Loop struct {
 	rung    []*http1 // to be looked at
 	closed  bool
 
-	// Of the thread.
+	// Of the goroutine.
 	buffer  []byte
 	ready   []*http1
 	heard   []*watched
 	overdue []*http1
 	next    probe.Instant // when deadlines must be looked at; 0: never
+	yield   probe.Yield
 }
 
-// NewLoop returns a Loop whose thread runs. It fails where the system gives no
+// NewLoop returns a Loop that runs. It fails where the system gives no
 // descriptors.
 func NewLoop(clock probe.Clock) (*Loop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -63,7 +63,7 @@ func NewLoop(clock probe.Clock) (*Loop, error) {
 	return l, nil
 }
 
-// Close ends the thread and waits for it.
+// Close ends the goroutine and waits for it.
 func (l *Loop) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -74,12 +74,12 @@ func (l *Loop) Close() {
 	unix.Close(l.epoll)
 }
 
-// ring wakes the thread.
+// ring wakes the goroutine.
 func (l *Loop) ring() {
 	_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// wake makes the thread look at a connection, if it reads it.
+// wake makes the goroutine look at a connection, if it reads it.
 func (l *Loop) wake(c *http1) {
 	l.mu.Lock()
 	l.rung = append(l.rung, c)
@@ -111,11 +111,9 @@ func (l *Loop) remove(fd int) {
 	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// run is the thread.
+// run is the goroutine.
 func (l *Loop) run() {
 	defer close(l.ended)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	events := make([]unix.EpollEvent, loopEvents)
 	for {
 		n, err := unix.EpollWait(l.epoll, events, l.patience())
@@ -132,10 +130,11 @@ func (l *Loop) run() {
 			l.serve(c)
 		}
 		l.lookAtDeadlines()
+		l.yield.Now(l.clock.Now())
 	}
 }
 
-// patience returns how many milliseconds the thread may sleep.
+// patience returns how many milliseconds the goroutine may sleep.
 func (l *Loop) patience() int {
 	if l.next == 0 {
 		return -1
@@ -262,7 +261,7 @@ func (c *looped) Read(p []byte) (int, error) {
 }
 
 // Write hands p to the kernel, and keeps what that does not take for the
-// thread.
+// goroutine.
 func (c *looped) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,7 +323,7 @@ func (c *looped) gone() bool {
 	return c.closed
 }
 
-// cut ends the connection and leaves its descriptor to the thread.
+// cut ends the connection and leaves its descriptor to the goroutine.
 func (c *looped) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -333,7 +332,7 @@ func (c *looped) cut() {
 	}
 }
 
-// Close gives the descriptor back. Only the thread calls it.
+// Close gives the descriptor back. Only the goroutine calls it.
 func (c *looped) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

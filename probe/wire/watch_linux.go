@@ -16,7 +16,7 @@ type watched struct {
 	over bool
 }
 
-// Watch gives what comes over a connection to take, on the loop's thread and
+// Watch gives what comes over a connection to take, on the loop's goroutine and
 // in the order of its other work, until stop is called: whoever measures by it
 // feels what an answer feels that the loop reads. Stop closes the connection
 // and returns when take has returned for the last time. It must be called
