@@ -27,6 +27,6 @@ func (*Loop) Watch(net.Conn, func([]byte)) (stop func(), ok bool) { return nil, 
 func (*Loop) adopt(net.Conn) (*looped, bool) { return nil, false }
 func (*Loop) add(*http1)                     {}
 func (*Loop) wake(*http1)                    {}
-func (*looped) ended() bool                  { return false }
+func (*looped) came() (ended, bytes bool)    { return false, false }
 func (*looped) pending() bool                { return false }
 func (*looped) cut()                         {}
