@@ -72,26 +72,29 @@ func New(o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
 	mux.Handle("GET /"+pathConfig, config(&o))
-	mux.Handle("GET /{$}", page)
+	mux.Handle("GET /{$}", limited(o.scrapes(), stalling(page)))
 	o.Health.register(mux)
 	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+page.styleSource), nil
 }
 
 // metrics serves scrapes. Whatever could be gathered is served, because one
-// broken family must not blind everybody to all others. How long a client may
-// take to read it is limited by the server, not here: promhttp's own timeout
-// would keep the whole answer in memory a second time.
+// broken family must not blind everybody to all others. promhttp's own timeout
+// is not used: it would keep the whole answer in memory a second time.
 func metrics(o *Options) http.Handler {
-	most := o.MaxScrapes
-	if most == 0 {
-		most = DefaultMaxScrapes
-	}
-	return promhttp.HandlerForTransactional(o.Gatherer, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(o.Logger.Handler(), slog.LevelError),
+	return stalling(promhttp.HandlerForTransactional(o.Gatherer, promhttp.HandlerOpts{
+		ErrorLog:            &quietLog{logger: o.Logger},
 		ErrorHandling:       promhttp.ContinueOnError,
-		MaxRequestsInFlight: most,
+		MaxRequestsInFlight: o.scrapes(),
 		EnableOpenMetrics:   true,
-	})
+	}))
+}
+
+// scrapes returns how many scrapes are served at once.
+func (o *Options) scrapes() int {
+	if o.MaxScrapes == 0 {
+		return DefaultMaxScrapes
+	}
+	return o.MaxScrapes
 }
 
 // config serves the configuration as text, which browsers show, where YAML's

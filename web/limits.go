@@ -1,0 +1,72 @@
+package web
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// stallLimit is how long a client may take to read a piece of an answer. One
+// that does not read gives its place among the scrapes back that soon.
+const stallLimit = 10 * time.Second
+
+// stalling cuts clients off that do not read.
+func stalling(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(&stallWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r)
+	})
+}
+
+// stallWriter sets a deadline for each piece that is written.
+type stallWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *stallWriter) Write(p []byte) (int, error) {
+	// A connection that knows no deadlines has the server's own limit.
+	_ = w.control.SetWriteDeadline(time.Now().Add(stallLimit))
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets a http.ResponseController find the connection.
+func (w *stallWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// limited serves so many requests at once, and refuses more with status 503.
+func limited(most int, h http.Handler) http.Handler {
+	places := make(chan struct{}, most)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			h.ServeHTTP(w, r)
+		default:
+			http.Error(w, "Too many requests at once, try again.", http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// quietLog logs what promhttp says, a line for each second at most: of a client
+// that leaves in the middle of a scrape it says one for each family.
+type quietLog struct {
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	last    time.Time
+	dropped int
+}
+
+// Println logs a line, unless there was one within the last second.
+func (q *quietLog) Println(v ...any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	if now.Sub(q.last) < time.Second {
+		q.dropped++
+		return
+	}
+	q.logger.Warn("A scrape was not answered in full", "err", fmt.Sprint(v...), "lines_dropped_before", q.dropped)
+	q.last, q.dropped = now, 0
+}

@@ -1,0 +1,119 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestClientThatDoesNotReadIsCutOff serves an endless answer to a client that
+// reads none of it: a write fails when the client has read nothing for the
+// limit, and not before.
+func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		h := stalling(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			var err error
+			for piece := make([]byte, 64<<10); err == nil; {
+				_, err = w.Write(piece)
+			}
+			ended <- err
+		}))
+		near, far := net.Pipe()
+		defer near.Close()
+		server := Server(h, slog.New(slog.DiscardHandler))
+		go func() { _ = server.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+		if _, err := near.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := <-ended; err == nil {
+			t.Error("the answer never failed")
+		}
+		if took := time.Since(began); took != stallLimit {
+			t.Errorf("cut off after %v, want %v", took, stallLimit)
+		}
+		_ = server.Shutdown(context.Background())
+	})
+}
+
+// oneConn is a listener with one connection.
+type oneConn struct {
+	conn   net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if c := l.conn; c != nil {
+		l.conn = nil
+		return c, nil
+	}
+	<-l.closed
+	return nil, errors.New("closed")
+}
+
+func (l *oneConn) Close() error {
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestLimited(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := limited(2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	}))
+	ask := func() int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		return w.Code
+	}
+	codes := make(chan int)
+	for range 2 {
+		go func() { codes <- ask() }()
+		<-entered
+	}
+	if got := ask(); got != http.StatusServiceUnavailable {
+		t.Errorf("a third request got %d", got)
+	}
+	close(leave)
+	for range 2 {
+		if got := <-codes; got != http.StatusOK {
+			t.Errorf("one of two requests got %d", got)
+		}
+	}
+	go func() { codes <- ask() }()
+	<-entered
+	if got := <-codes; got != http.StatusOK {
+		t.Errorf("a later request got %d", got)
+	}
+}
+
+func TestQuietLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		q := &quietLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 25 {
+			q.Println("error encoding", "broken pipe")
+		}
+		time.Sleep(time.Second)
+		q.Println("again")
+		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "lines_dropped_before=24") {
+			t.Errorf("logged %d lines, want 2 of 26:\n%s", n, &log)
+		}
+	})
+}
