@@ -142,7 +142,7 @@ func (c *checker) authorization(a *Authorization) {
 	case strings.EqualFold(a.Type, "basic"):
 		c.fail(path+".type", "basic authentication has its own setting; write http.basic_auth")
 	case !isToken(a.Type):
-		c.fail(path+".type", "%s is not a scheme; write for example Bearer", quote(a.Type))
+		c.fail(path+".type", "is not a scheme, which has no spaces; write for example Bearer, and the token as credentials")
 	}
 	switch {
 	case !a.Credentials.Empty() && a.CredentialsFile != "":
