@@ -67,19 +67,20 @@ func TestSoak(t *testing.T) {
 	use.take()
 	last, scrapes := end()
 	use.check(t)
-	var answered uint64
-	for _, target := range targets {
+	answered := map[*realDoor]uint64{}
+	for i, target := range targets {
 		failures := last.failures(target)
 		t.Logf("%s: %v requests, failures %v", target, last.sum("steadyprobe_requests_total", "target", target), failures)
-		answered += uint64(last.sum("steadyprobe_requests_total", "target", target)) - total(failures)
+		answered[doors[i/2]] += uint64(last.sum("steadyprobe_requests_total", "target", target)) - total(failures)
 		checkClassified(t, last, target)
 	}
 	if scrapes < 20 {
 		t.Errorf("%d scrapes, want many", scrapes)
 	}
-	logged := nginx.server.Log().Codes[200] + haproxy.server.Log().Codes[200]
-	if logged < answered {
-		t.Errorf("the doors logged %d answers, the probe saw %d", logged, answered)
+	for i, door := range doors {
+		if logged := door.server.Log().Codes[200]; logged < answered[door] {
+			t.Errorf("the door of %s logged %d answers, the probe saw %d", targets[2*i], logged, answered[door])
+		}
 	}
 	t.Logf("%v, %d reloads or restarts of each door, %d scrapes, %s", length, disturbances, scrapes, use.String())
 }
