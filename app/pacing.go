@@ -11,26 +11,26 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
 
-// threadRate is how many ticks a second one pacer thread is given. It can send
+// pacerRate is how many ticks a second one pacer is given. It can send
 // more, but then it is late for others while it sends for one.
-const threadRate = 20_000
+const pacerRate = 20_000
 
-// pacing starts and stops the traffic of targets, from as many pacer threads
+// pacing starts and stops the traffic of targets, from as many pacers
 // as their rates need and the machine has processors to spare. Its methods may
 // be called concurrently.
 type pacing struct {
 	clock   probe.Clock
 	sleeper schedule.Clock
 	logger  *slog.Logger
-	most    int // precise threads
+	most    int // precise pacers
 
 	mu      sync.Mutex
-	precise []*thread // the first one is always there
-	economy *thread   // nil before the first target that asks for it
+	precise []*pacer // the first one is always there
+	economy *pacer   // nil before the first target that asks for it
 }
 
-// thread is one running pacer.
-type thread struct {
+// pacer is one that runs.
+type pacer struct {
 	*schedule.Pacer
 	rate    float64 // of its targets, requests per second
 	stop    context.CancelFunc
@@ -41,14 +41,14 @@ type thread struct {
 // newPacing starts the first pacer.
 func newPacing(clock probe.Clock, sleeper schedule.Clock, logger *slog.Logger) *pacing {
 	p := &pacing{clock: clock, sleeper: sleeper, logger: logger, most: max(1, runtime.NumCPU()-1)}
-	p.precise = []*thread{p.thread(schedule.Options{})}
+	p.precise = []*pacer{p.startPacer(schedule.Options{})}
 	return p
 }
 
-func (p *pacing) thread(o schedule.Options) *thread {
+func (p *pacing) startPacer(o schedule.Options) *pacer {
 	o.Clock = p.sleeper
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &thread{Pacer: schedule.New(o), stop: cancel, ended: make(chan struct{}), restore: schedule.ReserveProcs(1, p.logger)}
+	t := &pacer{Pacer: schedule.New(o), stop: cancel, ended: make(chan struct{}), restore: schedule.ReserveProcs(1, p.logger)}
 	go func() {
 		defer close(t.ended)
 		t.Run(ctx)
@@ -58,28 +58,28 @@ func (p *pacing) thread(o schedule.Options) *thread {
 
 // close ends all pacers. All targets must have been removed.
 func (p *pacing) close() {
-	for _, t := range p.threads() {
+	for _, t := range p.pacers() {
 		t.stop()
 		<-t.ended
 		t.restore()
 	}
 }
 
-func (p *pacing) threads() []*thread {
+func (p *pacing) pacers() []*pacer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	threads := append([]*thread(nil), p.precise...)
+	pacers := append([]*pacer(nil), p.precise...)
 	if p.economy != nil {
-		threads = append(threads, p.economy)
+		pacers = append(pacers, p.economy)
 	}
-	return threads
+	return pacers
 }
 
 // woke returns when the pacer that has slept longest last woke up.
 func (p *pacing) woke() probe.Instant {
-	threads := p.threads()
-	oldest := threads[0].Woke()
-	for _, t := range threads {
+	pacers := p.pacers()
+	oldest := pacers[0].Woke()
+	for _, t := range pacers {
 		oldest = min(oldest, t.Woke())
 	}
 	return oldest
@@ -97,18 +97,18 @@ func (p *pacing) add(t *target, origin, end probe.Instant) (ticks uint64) {
 	if t.config.Arrival == "poisson" {
 		s.Poisson, s.Seed = true, rand.Uint64()
 	}
-	threads := p.assign(t)
-	for _, share := range s.Split(len(threads)) {
+	pacers := p.assign(t)
+	for _, share := range s.Split(len(pacers)) {
 		ticks += share.Count(end)
-		threads[0].Add(share, t.prober)
-		threads = threads[1:]
+		pacers[0].Add(share, t.prober)
+		pacers = pacers[1:]
 	}
 	return ticks
 }
 
 // assign chooses the pacers of a target: one, unless its rate is more than one
-// thread is given.
-func (p *pacing) assign(t *target) []*thread {
+// pacer is given.
+func (p *pacing) assign(t *target) []*pacer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rate := t.rate.Float()
@@ -118,34 +118,34 @@ func (p *pacing) assign(t *target) []*thread {
 	switch {
 	case t.config.Pacing == "economy":
 		if p.economy == nil {
-			p.economy = p.thread(schedule.Options{Quantum: schedule.Economy})
+			p.economy = p.startPacer(schedule.Options{Quantum: schedule.Economy})
 		}
-		t.paced = []*thread{p.economy}
-	case rate > threadRate:
+		t.paced = []*pacer{p.economy}
+	case rate > pacerRate:
 		for len(p.precise) < p.most {
-			p.precise = append(p.precise, p.thread(schedule.Options{}))
+			p.precise = append(p.precise, p.startPacer(schedule.Options{}))
 		}
-		t.paced = append([]*thread(nil), p.precise...)
+		t.paced = append([]*pacer(nil), p.precise...)
 	default:
-		t.paced = []*thread{p.leastLoaded(rate)}
+		t.paced = []*pacer{p.leastLoaded(rate)}
 	}
-	for _, thread := range t.paced {
-		thread.rate += rate / float64(len(t.paced))
+	for _, one := range t.paced {
+		one.rate += rate / float64(len(t.paced))
 	}
 	return t.paced
 }
 
 // leastLoaded returns the precise pacer with the lowest rate, a new one where
 // that would have too much. It is called with mu held.
-func (p *pacing) leastLoaded(rate float64) *thread {
+func (p *pacing) leastLoaded(rate float64) *pacer {
 	least := p.precise[0]
 	for _, t := range p.precise {
 		if t.rate < least.rate {
 			least = t
 		}
 	}
-	if least.rate+rate > threadRate && len(p.precise) < p.most {
-		least = p.thread(schedule.Options{})
+	if least.rate+rate > pacerRate && len(p.precise) < p.most {
+		least = p.startPacer(schedule.Options{})
 		p.precise = append(p.precise, least)
 	}
 	return least
@@ -161,15 +161,15 @@ func (p *pacing) remove(targets []*target) {
 			continue
 		}
 		p.mu.Lock()
-		threads := t.paced
+		pacers := t.paced
 		t.paced = nil
-		for _, thread := range threads {
-			thread.rate -= t.rate.Float() / float64(len(threads))
+		for _, one := range pacers {
+			one.rate -= t.rate.Float() / float64(len(pacers))
 		}
 		p.mu.Unlock()
-		for _, thread := range threads {
+		for _, one := range pacers {
 			// Together, because each waits for its pacer to wake up.
-			removing.Go(func() { thread.Remove(t.prober) })
+			removing.Go(func() { one.Remove(t.prober) })
 		}
 	}
 	removing.Wait()

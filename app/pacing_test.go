@@ -10,19 +10,19 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
 
-// TestPacersAreSharedByRate gives rates to at most three threads of 20,000
+// TestPacersAreSharedByRate gives rates to at most three pacers of 20,000
 // ticks a second each.
 func TestPacersAreSharedByRate(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		rates []string
-		want  []int // threads of each target
-		all   int   // precise threads in the end
+		want  []int // pacers of each target
+		all   int   // precise pacers in the end
 	}{
 		{"one is enough for many", []string{"5000", "5000", "9000"}, []int{1, 1, 1}, 1},
 		{"a second one where it is not", []string{"15000", "15000", "4000"}, []int{1, 1, 1}, 2},
 		{"never more than there may be", []string{"15000", "15000", "15000", "15000"}, []int{1, 1, 1, 1}, 3},
-		{"a rate beyond one thread is dealt out", []string{"100", "50000"}, []int{1, 3}, 3},
+		{"a rate beyond one pacer is dealt out", []string{"100", "50000"}, []int{1, 3}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			clock := probe.NewClock()
@@ -40,19 +40,19 @@ func TestPacersAreSharedByRate(t *testing.T) {
 				tg := &target{config: c, rate: rate}
 				targets = append(targets, tg)
 				if got := len(p.assign(tg)); got != row.want[i] {
-					t.Errorf("target %d has %d threads, want %d", i, got, row.want[i])
+					t.Errorf("target %d has %d pacers, want %d", i, got, row.want[i])
 				}
 				if again := p.assign(tg); len(again) != row.want[i] {
 					t.Errorf("target %d was assigned anew", i)
 				}
 			}
 			if len(p.precise) != row.all {
-				t.Errorf("%d threads, want %d", len(p.precise), row.all)
+				t.Errorf("%d pacers, want %d", len(p.precise), row.all)
 			}
 			p.remove(targets)
-			for i, thread := range p.precise {
-				if thread.rate > 1e-6 || thread.rate < -1e-6 {
-					t.Errorf("thread %d has a rate of %v when all are removed", i, thread.rate)
+			for i, one := range p.precise {
+				if one.rate > 1e-6 || one.rate < -1e-6 {
+					t.Errorf("pacer %d has a rate of %v when all are removed", i, one.rate)
 				}
 			}
 		})

@@ -22,7 +22,7 @@ type target struct {
 	resolver *resolve.Resolver
 	prober   *probe.Prober
 	created  time.Time
-	paced    []*thread // that give its ticks; of pacing
+	paced    []*pacer // that give its ticks; of pacing
 }
 
 // closed reports whether the target is a closed loop.

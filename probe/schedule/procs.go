@@ -16,7 +16,7 @@ func ReserveProcs(pacers int, logger *slog.Logger) (restore func()) {
 	former := runtime.GOMAXPROCS(0)
 	procs := procsFor(former, pacers)
 	runtime.GOMAXPROCS(procs)
-	logger.Info("Reserving threads for pacers", "gomaxprocs", procs, "former", former, "pacers", pacers)
+	logger.Info("Raising GOMAXPROCS for what sleeps in the kernel", "gomaxprocs", procs, "former", former)
 	return func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) - (procs - former)) }
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe"
 )
 
-// Loop reads many connections from one thread, on Linux only.
+// Loop reads many connections in one goroutine, on Linux only.
 type Loop struct{}
 
 // looped is a connection that a Loop reads.
