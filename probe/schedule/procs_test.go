@@ -34,7 +34,7 @@ func TestReserveProcs(t *testing.T) {
 	if got := runtime.GOMAXPROCS(0); got != 3 {
 		t.Errorf("GOMAXPROCS %d, want 3", got)
 	}
-	if want := "gomaxprocs=3 former=1 pacers=1"; !strings.Contains(log.String(), want) {
+	if want := "gomaxprocs=3 former=1\n"; !strings.Contains(log.String(), want) {
 		t.Errorf("logged %q, want %q in it", &log, want)
 	}
 	restore()
