@@ -49,6 +49,43 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
+// TestClosedLoopOverConnectionsThatEnd has every connection die without its
+// reader noticing: no tick is lost, and no counter falls.
+func TestClosedLoopOverConnectionsThatEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Closed: true, Connections: 3, Reuse: true, Warm: true})
+		b.door.service = time.Millisecond
+		b.prober.WarmUp(context.Background())
+		b.prober.Begin()
+		var scheduled uint64
+		for i := range 300 {
+			b.sleep(700 * time.Microsecond)
+			if i%20 == 0 {
+				b.door.mu.Lock()
+				conns := b.door.conns
+				b.door.mu.Unlock()
+				for _, c := range conns {
+					c.dies()
+				}
+				b.sleep(3 * time.Millisecond)
+				for _, c := range conns {
+					c.peerCloses()
+				}
+			}
+			l := b.prober.Ledger()
+			if l.Scheduled < scheduled {
+				t.Fatalf("scheduled fell from %d to %d", scheduled, l.Scheduled)
+			}
+			scheduled = l.Scheduled
+		}
+		b.prober.Halt()
+		b.sleep(time.Second)
+		if l := b.close(); l.Failed() != 0 || l.Done() != l.Scheduled || l.Done() < 300 {
+			t.Errorf("%d scheduled, %d completed, %d failed", l.Scheduled, l.Done(), l.Failed())
+		}
+	})
+}
+
 func TestClosedLoopDoesNotHammerADeadDoor(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -206,8 +206,6 @@ func (p *Prober) instead(t *Tick) *Link {
 	l := p.place()
 	switch {
 	case l != nil:
-	case p.target.Closed:
-		p.ledger.Scheduled-- // it was due because that connection seemed free
 	case p.closing:
 		p.expiring++
 		p.mu.Unlock()
@@ -282,15 +280,16 @@ func (p *Prober) mayLeave(now Instant) bool {
 		return false
 	}
 	if p.target.Closed {
-		return p.running && now >= p.refill.next
+		return (p.running || p.backlog.len() > 0) && now >= p.refill.next
 	}
 	return p.backlog.len() > 0 && (p.target.CatchUp == 0 || now >= p.catchNext)
 }
 
-// leave takes the oldest tick out of the backlog. In a closed loop a tick is
-// due by being taken.
+// leave takes the oldest tick out of the backlog. In a closed loop that holds
+// only ticks whose connection turned out to have ended; any other is due by
+// being taken.
 func (p *Prober) leave(now Instant) Tick {
-	if p.target.Closed {
+	if p.target.Closed && p.backlog.len() == 0 {
 		p.ledger.Scheduled++
 		return Tick{Intended: now, Churn: ChurnPhase(p.churn.Load())}
 	}
