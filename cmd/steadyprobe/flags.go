@@ -10,11 +10,6 @@ import (
 	"github.com/steadyprobe/steadyprobe/config"
 )
 
-// usageError is an error of who wrote the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // flagOf returns the flag of run that a field of a target comes from.
 func flagOf(field string) string {
 	switch field {

@@ -27,8 +27,8 @@ const examples = `Examples:
 
 const exitCodes = `Exit codes:
   0  it did what it was asked for, whatever the doors answered
-  1  it could not: a file, a port or the machine stood in the way
-  2  the command line is wrong
+  1  it could not: the command line is wrong, or a file, a port or the machine
+     stood in the way
 `
 
 const serveHelp = `Examples:
@@ -47,8 +47,7 @@ const checkHelp = `Examples:
 
 Exit codes:
   0  every file is valid, with or without warnings
-  1  one is not
-  2  the command line is wrong
+  1  one is not, or the command line is wrong
 `
 
 const runHelp = `A run ends when every request has an outcome: after the window of --duration a

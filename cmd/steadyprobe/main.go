@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +22,6 @@ import (
 const (
 	exitOK     = 0
 	exitFailed = 1 // it could not do what it was asked for
-	exitUsage  = 2 // the command line is wrong
 )
 
 func main() {
@@ -68,7 +66,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return ended
 	case err != nil:
 		fmt.Fprintf(stderr, "steadyprobe: %s; try steadyprobe --help\n", withoutURLs(explained(app.Model(), err), args))
-		return exitUsage
+		return exitFailed
 	}
 	chosen := commands[name]
 	if chosen.logLevel != "" && !levelGiven {
@@ -87,9 +85,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		chosen.failed(logger, err)
 	default:
 		fmt.Fprintf(stderr, "steadyprobe: %v\n", err)
-	}
-	if errors.As(err, new(usageError)) {
-		return exitUsage
 	}
 	return exitFailed
 }

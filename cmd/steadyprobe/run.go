@@ -91,7 +91,7 @@ func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command)
 func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr io.Writer) error {
 	targets, err := f.targets(stderr)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	// Before the run, because a report that cannot be written wastes it.
 	out, err := openOutput(f.output, stdout)
