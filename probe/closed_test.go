@@ -107,3 +107,48 @@ func TestClosedLoopDoesNotHammerADeadDoor(t *testing.T) {
 		})
 	}
 }
+
+// TestClosedLoopBeginsAgainAfterAFailedOpening halts a loop whose last opening
+// then fails: the next window begins when the pause that follows is over.
+func TestClosedLoopBeginsAgainAfterAFailedOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Closed: true, Connections: 2})
+		b.door.open, b.door.service, b.door.close = 50*time.Millisecond, time.Millisecond, ClosePerRequest
+		b.prober.Begin()
+		b.sleep(75 * time.Millisecond) // the second openings are under way
+		b.prober.Halt()
+		b.door.set(func(d *fakeDoor) { d.fail = ConnectTimeout })
+		b.prober.Begin()
+		b.sleep(30 * time.Millisecond)
+		b.prober.Halt()
+		b.sleep(60 * time.Millisecond)
+		b.door.set(func(d *fakeDoor) { d.fail = Success })
+		b.prober.Begin()
+		b.sleep(10 * time.Second)
+		if l := b.prober.Ledger(); l.Failures(ConnectTimeout) == 0 || l.Failures(Success) < 50 {
+			t.Errorf("%d openings failed, %d requests succeeded in the window behind them", l.Failures(ConnectTimeout), l.Failures(Success))
+		}
+		b.close()
+	})
+}
+
+// TestClosedLoopOverAFailedReplacement lets the replacement of a connection
+// fail while the door answers with failures: the loop goes on.
+func TestClosedLoopOverAFailedReplacement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Closed: true, Connections: 2, Reuse: true, Warm: true, MaxRequests: 10})
+		b.door.service, b.door.outcome = time.Millisecond, ResponseStatus
+		b.prober.WarmUp(context.Background())
+		b.prober.Begin()
+		b.sleep(5 * time.Millisecond)
+		b.door.set(func(d *fakeDoor) { d.fail = ConnectRefused })
+		b.sleep(20 * time.Second)
+		b.door.set(func(d *fakeDoor) { d.fail = Success })
+		before := b.prober.Ledger()
+		b.sleep(10 * time.Second)
+		if l := b.prober.Ledger(); l.Done() < before.Done()+5000 {
+			t.Errorf("%d requests in 10 s over 2 connections of 1 ms, want thousands", l.Done()-before.Done())
+		}
+		b.close()
+	})
+}

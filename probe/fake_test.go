@@ -16,6 +16,7 @@ type fakeDoor struct {
 	open    time.Duration // an opening takes this long
 	fail    Outcome       // of openings; Success: they succeed
 	service time.Duration
+	outcome Outcome     // of requests
 	close   CloseReason // of every sample
 	conns   []*fakeConn
 	openers int // openings so far
@@ -104,6 +105,7 @@ func (c *fakeConn) serve(s Sample) {
 	for {
 		c.door.mu.Lock()
 		wait, reason := c.door.service, c.door.close
+		s.Outcome = c.door.outcome
 		c.door.now++
 		c.door.most = max(c.door.most, c.door.now)
 		c.door.mu.Unlock()

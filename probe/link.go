@@ -147,6 +147,9 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 			next, more = p.leave(s.End), true
 		} else {
 			p.idle.add(l)
+			if p.backlog.len() > 0 && p.catchNext > s.End {
+				p.catchUpLater(s.End)
+			}
 		}
 	}
 	p.mu.Unlock()

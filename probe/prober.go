@@ -10,8 +10,8 @@ import (
 // Conn is a connection that carries ticks. Neither method blocks, and the
 // Prober calls neither with its mutex held.
 type Conn interface {
-	// Send begins one tick and is followed by exactly one Link.Done, from
-	// another goroutine or before Send returns. It returns false when it
+	// Send begins one tick and is followed by exactly one Link.Done, from its
+	// reader, which may be before Send returns. It returns false when it
 	// finds that the connection has ended and nothing was sent: then it has
 	// called Link.Refuse, no Done follows, and the tick is the caller's again.
 	Send(Tick) bool
@@ -63,7 +63,8 @@ type Prober struct {
 	slots     int // most slots of any connection so far
 	links0    chan struct{}
 	catchNext Instant // when the next tick may leave the backlog, under CatchUp
-	running   bool    // a closed loop, between Begin and Halt
+	catchUp   *time.Timer
+	running   bool // a closed loop, between Begin and Halt
 	refill    refill
 	warm      warmUp
 	closing   bool
@@ -217,7 +218,7 @@ func (p *Prober) instead(t *Tick) *Link {
 		}
 		p.backlog.pushFront(*t)
 		// The pacer does not know of it, and may have nothing else to do.
-		time.AfterFunc(p.target.Backlog, func() { p.Drain() })
+		time.AfterFunc(t.Taken.Add(p.target.Backlog).Sub(p.clock.Now()), func() { p.Drain() })
 	}
 	p.refused--
 	p.ended()
@@ -299,6 +300,17 @@ func (p *Prober) leave(now Instant) Tick {
 	return p.backlog.pop()
 }
 
+// catchUpLater drains the backlog when the next tick may leave it, for a place
+// that was freed before. It is called with mu held.
+func (p *Prober) catchUpLater(now Instant) {
+	delay := p.catchNext.Sub(now)
+	if p.catchUp == nil {
+		p.catchUp = time.AfterFunc(delay, func() { p.Drain() })
+		return
+	}
+	p.catchUp.Reset(delay)
+}
+
 // expire completes the ticks that have waited too long. It is called with mu
 // held, and releases it while a tick is recorded.
 func (p *Prober) expire(now Instant) {
@@ -332,6 +344,9 @@ func (p *Prober) Close(ctx context.Context) {
 	if !p.closing {
 		p.closing = true
 		p.refill.stop()
+		if p.catchUp != nil {
+			p.catchUp.Stop()
+		}
 		p.ended()
 	}
 	p.stopOpen()

@@ -40,7 +40,10 @@ func (l *Link) judge(s *Sample) {
 	switch {
 	case s.Outcome == Success:
 		l.p.refill.succeeded()
-	case s.Close != NotClosed && l.requests <= 1:
+	case s.Close == NotClosed || l.requests > 1:
+	case l.p.target.Closed && s.Code != 0:
+		// An answer is an answer: the loop shows how many such a door gives.
+	default:
 		l.p.refill.failed(s.End) // not even the first request got through
 	}
 }
@@ -56,11 +59,15 @@ func (r *refill) stop() {
 // ticks of a closed loop. It is called with mu
 // held; the links must be opened.
 func (p *Prober) refillLinks(now Instant) (links []*Link) {
-	if !p.target.Warm && !p.running || p.closing || p.open >= p.target.Connections {
+	if p.closing || !p.target.Warm && !p.target.Closed {
 		return nil
 	}
 	if now < p.refill.next {
-		p.refillLater(now)
+		// A closed loop waits for the timer whatever is open, running or not: it
+		// gives out no tick before.
+		if p.target.Closed || p.open < p.target.Connections {
+			p.refillLater(now)
+		}
 		return nil
 	}
 	if !p.target.Warm {

@@ -17,8 +17,8 @@ const Lead = 100 * time.Millisecond
 // it has seen a schedule well within its lead.
 const maxSleep = Lead / 2
 
-// Taker takes the ticks of one schedule. Only the pacer calls its methods,
-// from one goroutine, and they must not block, for they hold up every other
+// Taker takes the ticks of one schedule. Pacers call its methods, each from
+// one goroutine, and they must not block, for they hold up every other
 // target. Both return the instant at which the pacer must call Drain, 0 for
 // not at all; it replaces the one that was returned before. The value must be
 // comparable, such as a pointer.
@@ -135,6 +135,7 @@ func (p *Pacer) begin() {
 		panic("schedule: Run called while the pacer runs")
 	}
 	p.running = true
+	p.woke.Store(int64(p.clock.Now()))
 }
 
 func (p *Pacer) end() {

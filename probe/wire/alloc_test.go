@@ -52,8 +52,20 @@ type doneRecorder struct{ came chan probe.Outcome }
 func (r doneRecorder) Record(s *probe.Sample)        { r.came <- s.Outcome }
 func (r doneRecorder) RecordOpening(s *probe.Sample) {}
 
+// readers are the ways in which connections are read: by goroutines, and by a
+// loop where the system has one.
+func readers(tb testing.TB, clock probe.Clock) map[string]*Loop {
+	tb.Helper()
+	loop, err := NewLoop(clock)
+	if err != nil {
+		return map[string]*Loop{"goroutine": nil}
+	}
+	tb.Cleanup(loop.Close)
+	return map[string]*Loop{"goroutine": nil, "loop": loop}
+}
+
 // newFixedProber returns a Prober of one connection to a fixedDoor.
-func newFixedProber(tb testing.TB, secure bool) (*probe.Prober, probe.Clock, doneRecorder) {
+func newFixedProber(tb testing.TB, clock probe.Clock, loop *Loop, secure bool) (*probe.Prober, doneRecorder) {
 	tb.Helper()
 	var client, server *tls.Config
 	if secure {
@@ -66,9 +78,9 @@ func newFixedProber(tb testing.TB, secure bool) (*probe.Prober, probe.Clock, don
 	if err != nil {
 		tb.Fatal(err)
 	}
-	clock := probe.NewClock()
 	o := Options{
 		Clock:    clock,
+		Loop:     loop,
 		Resolver: resolve.New(resolve.Options{Host: "127.0.0.1", Port: uint16(tcp.Port), Clock: clock}),
 		TLS:      client,
 		Request:  Request{Method: "GET", Target: "/", Host: "door", UserAgent: "probe"},
@@ -80,46 +92,57 @@ func newFixedProber(tb testing.TB, secure bool) (*probe.Prober, probe.Clock, don
 	r := doneRecorder{came: make(chan probe.Outcome, 1)}
 	p := probe.New(probe.Target{Rate: 1, Connections: 1, Timeout: o.Timeout, Backlog: time.Minute, Reuse: true}, clock, NewOpener(o), r)
 	tb.Cleanup(func() { p.Close(tb.Context()) })
-	return p, clock, r
+	return p, r
 }
 
 // TestRequestAllocatesNothing holds the budget of the hot path: a request on an
 // open connection, from the tick to the recorded sample.
 func TestRequestAllocatesNothing(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		t.Run(map[bool]string{false: "plain", true: "tls"}[secure], func(t *testing.T) {
-			p, clock, r := newFixedProber(t, secure)
-			send := func() {
-				p.Take(clock.Now())
-				if o := <-r.came; o != probe.Success {
-					t.Fatal(o)
+	clock := probe.NewClock()
+	for reader, loop := range readers(t, clock) {
+		for _, secure := range []bool{false, true} {
+			t.Run(reader+map[bool]string{false: "/plain", true: "/tls"}[secure], func(t *testing.T) {
+				p, r := newFixedProber(t, clock, loop, secure)
+				send := func() {
+					p.Take(clock.Now())
+					if o := <-r.came; o != probe.Success {
+						t.Fatal(o)
+					}
 				}
-			}
-			for range 100 {
-				send()
-			}
-			// crypto/tls allocates one small reader for each record it reads, and the
-			// door in this process does so too; under the race detector its pools
-			// lose a buffer now and then.
-			budget := map[bool]float64{false: 0, true: 4}[secure]
-			if n := testing.AllocsPerRun(1000, send); n > budget {
-				t.Errorf("%v allocations a request, allowed are %v", n, budget)
-			}
-		})
+				for range 100 {
+					send()
+				}
+				// crypto/tls allocates one small reader for each record it reads, and the
+				// door in this process does so too; under the race detector its pools
+				// lose a buffer now and then.
+				budget := map[bool]float64{false: 0, true: 4}[secure]
+				if n := testing.AllocsPerRun(1000, send); n > budget {
+					t.Errorf("%v allocations a request, allowed are %v", n, budget)
+				}
+			})
+		}
 	}
 }
 
+// BenchmarkRequest sends one request after the other over one connection. TLS
+// has no loop.
 func BenchmarkRequest(b *testing.B) {
-	for _, secure := range []bool{false, true} {
-		b.Run(map[bool]string{false: "plain", true: "tls"}[secure], func(b *testing.B) {
-			p, clock, r := newFixedProber(b, secure)
-			b.ReportAllocs()
-			for b.Loop() {
-				p.Take(clock.Now())
-				if o := <-r.came; o != probe.Success {
-					b.Fatal(o)
-				}
+	clock := probe.NewClock()
+	for reader, loop := range readers(b, clock) {
+		for _, secure := range []bool{false, true} {
+			if secure && loop != nil {
+				continue
 			}
-		})
+			b.Run(map[bool]string{false: "plain", true: "tls"}[secure]+"/reader="+reader, func(b *testing.B) {
+				p, r := newFixedProber(b, clock, loop, secure)
+				b.ReportAllocs()
+				for b.Loop() {
+					p.Take(clock.Now())
+					if o := <-r.came; o != probe.Success {
+						b.Fatal(o)
+					}
+				}
+			})
+		}
 	}
 }

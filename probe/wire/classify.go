@@ -126,6 +126,8 @@ func readOutcome(err error, started bool) probe.Outcome {
 		return probe.ReadEOF
 	case isViolation(err):
 		return probe.TLSProtocol
+	case isTimeout(err): // the kernel's own
+		return probe.ReadTimeout
 	}
 	return probe.ReadError
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"syscall"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -34,7 +36,7 @@ func (c *http1) got(p []byte, err error) bool {
 	switch {
 	case err == nil:
 		return true
-	case isTimeout(err):
+	case isTimeout(err) && !errors.Is(err, syscall.ETIMEDOUT): // that is the end of the connection
 		return c.timedOut(now)
 	}
 	return c.ended(err, now)

@@ -67,8 +67,8 @@ func NewLoop(clock probe.Clock) (*Loop, error) {
 func (l *Loop) Close() {
 	l.mu.Lock()
 	l.closed = true
-	l.mu.Unlock()
 	l.ring()
+	l.mu.Unlock()
 	<-l.ended
 	unix.Close(l.bell)
 	unix.Close(l.epoll)
@@ -82,24 +82,21 @@ func (l *Loop) ring() {
 // wake makes the goroutine look at a connection, if it reads it.
 func (l *Loop) wake(c *http1) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return // and with it the descriptor of the bell
+	}
 	l.rung = append(l.rung, c)
-	l.mu.Unlock()
 	l.ring()
 }
 
 // add begins to read a connection, and looks at it at once: it may have been
 // told something before.
 func (l *Loop) add(c *http1) {
-	fd := c.socket.looped.fd
 	l.mu.Lock()
-	l.conns[fd] = c
-	err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+	l.conns[c.socket.looped.fd] = c
 	l.mu.Unlock()
-	if err != nil {
-		// Out of memory for watches: the connection ends, and is seen to.
-		c.socket.cut()
-		c.aborted.Store(true)
-	}
+	c.socket.looped.begin()
 	l.wake(c)
 }
 
@@ -118,7 +115,7 @@ func (l *Loop) run() {
 	for {
 		n, err := unix.EpollWait(l.epoll, events, l.patience())
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return // the descriptor is gone: Close was called
+			panic("wire: waiting for events: " + err.Error()) // the loop's own descriptor is bad
 		}
 		if !l.collect(events[:max(n, 0)]) {
 			return
@@ -205,7 +202,7 @@ func (l *Loop) lookAtDeadlines() {
 	}
 	for _, c := range l.overdue {
 		if !c.socket.looped.gone() {
-			c.timedOut(now)
+			c.timedOut(l.clock.Now())
 		}
 	}
 	clear(l.overdue)
@@ -237,11 +234,16 @@ func (l *Loop) adopt(c net.Conn) (*looped, bool) {
 		return nil, false
 	}
 	fd := -1
-	if err := raw.Control(func(old uintptr) {
+	if e := raw.Control(func(old uintptr) {
 		// The copy shares the connection and its non-blocking mode. Closing the
 		// original takes it out of Go's poller.
 		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
-	}); err != nil || fd < 0 {
+	}); e != nil || err != nil {
+		return nil, false
+	}
+	// Without events until the loop begins to read it.
+	if unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: int32(fd)}) != nil {
+		_ = unix.Close(fd)
 		return nil, false
 	}
 	_ = c.Close()
@@ -277,6 +279,17 @@ func (c *looped) Write(p []byte) (int, error) {
 		c.watch(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLOUT)
 	}
 	return len(p), nil
+}
+
+// begin makes the loop read the connection.
+func (c *looped) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP)
+	if len(c.rest) > 0 {
+		events |= unix.EPOLLOUT
+	}
+	c.watch(events)
 }
 
 // watch is called with mu held.
@@ -332,7 +345,7 @@ func (c *looped) cut() {
 	}
 }
 
-// Close gives the descriptor back. Only the goroutine calls it.
+// Close gives the descriptor back. Only who reads calls it.
 func (c *looped) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
