@@ -23,10 +23,8 @@ func checkFiles(targets []config.Target) error {
 	}
 	needed := uint64(ownFiles)
 	for _, t := range targets {
-		needed += uint64(t.Connections)
-		if !t.Connection.Reuse {
-			needed += uint64(t.Connections) // those that wait for the door to close them
-		}
+		// As many again may wait for the door to close them.
+		needed += 2 * uint64(t.Connections)
 	}
 	if needed > limit.Cur {
 		return fmt.Errorf("starting: the targets' connections need %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=), or write fewer connections", needed, limit.Cur)

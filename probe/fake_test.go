@@ -20,6 +20,7 @@ type fakeDoor struct {
 	close   CloseReason // of every sample
 	conns   []*fakeConn
 	openers int // openings so far
+	refuse  int // of refuse + 1 openings so many fail
 	most    int // requests at once, at most
 	now     int // requests at once
 }
@@ -37,6 +38,9 @@ func (d *fakeDoor) Open(l *Link) {
 	go func() {
 		d.mu.Lock()
 		wait, fail := d.open, d.fail
+		if d.refuse > 0 && d.openers%(d.refuse+1) != 0 {
+			fail = ConnectRefused
+		}
 		d.mu.Unlock()
 		s := Sample{Begun: d.clock.Now(), Did: PhaseSet(0).With(PhaseConnect)}
 		tick, bound := l.Bound()

@@ -195,6 +195,26 @@ func TestWarmTargetDoesNotHammerADoorThatCloses(t *testing.T) {
 	})
 }
 
+// TestSuccessBesideFailuresDoesNotHammer has a door that closes each connection
+// after an answer and refuses most openings: the successes of some are no reason
+// to open all the others at once, again and again.
+func TestSuccessBesideFailuresDoesNotHammer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Target{Rate: 100, Connections: 20, Reuse: true, Warm: true})
+		b.door.service, b.door.close = time.Millisecond, CloseAnnounced
+		b.door.open = time.Millisecond
+		b.prober.WarmUp(context.Background())
+		b.door.refuse = 4 // of 5
+		b.pace(1000, 10*time.Millisecond)
+		// 1,000 ticks in 10 s need an opening each. The pauses between refills grow
+		// to 5 s, so that a few refills of up to 20 come on top.
+		if n := b.door.openers; n > 1500 {
+			t.Errorf("%d openings for 1,000 ticks", n)
+		}
+		b.close()
+	})
+}
+
 func TestTurnoverCostsNoRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -17,7 +17,8 @@ const (
 )
 
 // refill paces the openings that belong to no tick, and those of a closed
-// loop, so that a door is not hammered that is dead or ends every connection. It is guarded by the Prober's mutex.
+// loop, so that a door is not hammered that is dead or ends every connection.
+// It is guarded by the Prober's mutex.
 type refill struct {
 	delay time.Duration // 0: the last opening did not fail
 	next  Instant       // none before
@@ -39,7 +40,11 @@ func (r *refill) failed(now Instant) {
 func (l *Link) judge(s *Sample) {
 	switch {
 	case s.Outcome == Success:
-		l.p.refill.succeeded()
+		// In an open loop a success says nothing of the openings that fail beside
+		// it: they must have ceased to for a while.
+		if r := &l.p.refill; l.p.target.Closed || s.End.Sub(r.next) >= r.delay {
+			r.succeeded()
+		}
 	case s.Close == NotClosed || l.requests > 1:
 	case l.p.target.Closed && s.Code != 0:
 		// An answer is an answer: the loop shows how many such a door gives.
