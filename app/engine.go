@@ -33,27 +33,27 @@ type engine struct {
 // newEngine starts everything but targets.
 func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
 	e := &engine{clock: probe.NewClock(), logger: logger, self: newSelfLatency(bounds.Lateness)}
-	if err := e.start(logger); err != nil {
+	if err := e.start(); err != nil {
 		e.close()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *engine) start(logger *slog.Logger) error {
-	e.trust = newTrust(logger)
+func (e *engine) start() error {
+	e.trust = newTrust(e.logger)
 	e.later(e.trust.close)
 	loop, err := wire.NewLoop(e.clock)
 	switch {
 	case err == nil:
 		e.loop = loop
 		e.later(loop.Close)
-		e.later(schedule.ReserveProcs(1, logger))
+		e.later(schedule.ReserveProcs(1, e.logger))
 	case !errors.Is(err, errors.ErrUnsupported):
 		return err
 	}
-	sleeper := schedule.Precise(e.clock, logger)
-	e.pacing = newPacing(e.clock, sleeper, logger)
+	sleeper := schedule.Precise(e.clock, e.logger)
+	e.pacing = newPacing(e.clock, sleeper, e.logger)
 	e.later(e.pacing.close)
 	if err := e.measureSelf(sleeper, nil); err != nil || e.loop == nil {
 		return err

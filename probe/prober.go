@@ -90,9 +90,6 @@ func New(target Target, clock Clock, opener Opener, recorder Recorder) *Prober {
 // SetChurn sets the churn phase of all ticks from now on.
 func (p *Prober) SetChurn(c ChurnPhase) { p.churn.Store(uint32(c)) }
 
-// Target returns what the Prober was made for.
-func (p *Prober) Target() Target { return p.target }
-
 // Ledger returns the account of this instant.
 func (p *Prober) Ledger() Ledger {
 	p.mu.Lock()
