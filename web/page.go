@@ -10,12 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
-	"time"
-
-	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 //go:embed page.html
@@ -23,17 +18,6 @@ var pageTemplate string
 
 //go:embed page.css
 var pageStyle string
-
-// Target is one row of the page's table.
-type Target struct {
-	Name        string
-	URL         string  // without user info and query
-	Rate        float64 // requests per second; of no meaning in a closed loop
-	Closed      bool    // a closed loop: its rate is "max", and it has no latency
-	Connections int     // most at once
-	Ledger      probe.Ledger
-	Windows     [record.NumWindows][record.NumQuantiles]float64 // as in a record.Snapshot
-}
 
 // page is the landing page.
 type page struct {
@@ -99,7 +83,7 @@ func (p *page) view() view {
 		Links: []link{
 			{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathHealthy, "Health"}, {pathReady, "Readiness"},
 		},
-		Distrust: p.options.Distrust(),
+		Distrust: p.options.Status().Trust.Reasons,
 	}
 	for _, of := range []func() (string, bool){p.options.Health.healthy, p.options.Health.ready} {
 		sentence, ok := of()
@@ -113,49 +97,33 @@ func (p *page) view() view {
 
 func newRow(t *Target) row {
 	r := row{
-		Name:       t.Name,
-		URL:        t.URL,
-		Rate:       strconv.FormatFloat(t.Rate, 'f', -1, 64),
-		Scheduled:  t.Ledger.Scheduled,
-		Completed:  t.Ledger.Done(),
-		Failures:   t.Ledger.Failed(),
-		TopFailure: topFailure(&t.Ledger),
-		Quantiles: []string{
-			quantile(t, 0.5, time.Minute), quantile(t, 0.99, time.Minute),
-			quantile(t, 0.5, 5*time.Minute), quantile(t, 0.99, 5*time.Minute),
-		},
-		Connections: fmt.Sprintf("%d of %d", t.Ledger.Connections, t.Connections),
+		Name:        t.Name,
+		URL:         t.URL,
+		Rate:        strconv.FormatFloat(float64(t.Rate), 'f', -1, 64),
+		Scheduled:   t.Scheduled,
+		Completed:   t.Completed,
+		Failures:    t.Failed,
+		Quantiles:   []string{quantile(t, 0.5, "1m"), quantile(t, 0.99, "1m"), quantile(t, 0.5, "5m"), quantile(t, 0.99, "5m")},
+		Connections: fmt.Sprintf("%d of %d", t.Connections.Open, t.Connections.Limit),
 	}
-	if t.Closed {
+	if len(t.Failures) > 0 {
+		r.TopFailure = t.Failures[0].Stage + "/" + t.Failures[0].Reason
+	}
+	if t.Loop == "closed" {
 		r.Rate = "max"
-		for i := range r.Quantiles {
-			r.Quantiles[i] = seconds(math.NaN())
-		}
 	}
 	return r
 }
 
-// topFailure returns the failure that happened most often, "" where none did.
-func topFailure(l *probe.Ledger) string {
-	var top probe.Outcome
-	var most uint64
-	for i := range probe.NumOutcomes {
-		if o := probe.Outcome(i); o != probe.Success && l.Failures(o) > most {
-			top, most = o, l.Failures(o)
+func quantile(t *Target, q float64, window string) string {
+	for _, w := range t.Latency {
+		for _, of := range w.Quantiles {
+			if w.Window == window && of.Q == q {
+				return seconds(float64(of.Seconds))
+			}
 		}
 	}
-	if most == 0 {
-		return ""
-	}
-	return top.String()
-}
-
-func quantile(t *Target, q float64, window time.Duration) string {
-	w, i := slices.Index(record.Windows[:], window), slices.Index(record.Quantiles[:], q)
-	if w < 0 || i < 0 {
-		return seconds(math.NaN())
-	}
-	return seconds(t.Windows[w][i])
+	return seconds(math.NaN())
 }
 
 // seconds returns s with a unit and about three digits.

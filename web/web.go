@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -35,10 +36,15 @@ type Options struct {
 	Health     Health
 	Version    string
 	Config     func() ([]byte, error) // YAML, every secret masked
-	Targets    func() []Target        // in the order of the page's table
-	// Distrust returns why the figures are not to be trusted, a sentence each;
-	// none: they are.
-	Distrust func() []string
+	Status     func() Status
+	Targets    func() []Target // in the order of the configuration
+	Churns     func() []Churn  // in the order of the configuration
+	// Distribution returns the latencies of a target's window (1 m, 5 m or 1
+	// h), ascending, as exact as they are kept; false: there is no such target.
+	Distribution func(target string, window time.Duration) ([]Cell, bool)
+	// Timeline returns a target's past in spans of 1 s (the last 5 minutes) or
+	// of 10 s (the last hour); false: there is no such target.
+	Timeline func(target string, span time.Duration) (Timeline, bool)
 }
 
 func (o *Options) validate() error {
@@ -51,10 +57,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("%d scrapes at once are too few", o.MaxScrapes)
 	case o.Config == nil:
 		return errors.New("there is no configuration to show")
-	case o.Targets == nil:
-		return errors.New("there are no targets to show")
-	case o.Distrust == nil:
-		return errors.New("there is nothing that tells whether the figures are to be trusted")
+	case o.Status == nil, o.Targets == nil, o.Churns == nil, o.Distribution == nil, o.Timeline == nil:
+		return errors.New("there is nothing that tells what to show")
 	}
 	return o.Health.validate()
 }

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// Number is a number, which JSON shows as null where it is NaN: there is none.
+type Number float64
+
+// MarshalJSON writes the shortest number that reads back as n.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
+}
+
+// Status is the process as the page and the API show it. All of it is of one
+// instant, but for counts that went on while it was put together.
+type Status struct {
+	Version  string    `json:"version"`
+	Revision string    `json:"revision"` // of the source; empty where the build does not know it
+	Started  time.Time `json:"started"`
+	Now      time.Time `json:"now"`
+	Ready    bool      `json:"ready"`
+	Trust    Trust     `json:"trust"`
+}
+
+// Trust says whether the figures of the process are to be trusted.
+type Trust struct {
+	Trustworthy bool     `json:"trustworthy"`
+	Reasons     []string `json:"reasons"` // a sentence each, empty where it is trustworthy
+	// SelfLatency is what the probe itself added to every figure since it started.
+	SelfLatency Quantiles `json:"self_latency"`
+}
+
+// Target is one target as the page and the API show it. Counts are since the
+// process started, unless a field says otherwise.
+type Target struct {
+	Name        string            `json:"name"`
+	URL         string            `json:"url"` // without user info and query
+	Labels      map[string]string `json:"labels"`
+	Loop        string            `json:"loop"`            // open or closed; a closed one has no rate and no latency
+	Rate        Number            `json:"rate"`            // requests per second; null in a closed loop
+	RateKept    Number            `json:"rate_kept"`       // requests per second that were completed in the last minute; null before 10 s have passed
+	Churn       string            `json:"churn,omitempty"` // the churn that is tied to it
+	Condition   Condition         `json:"condition"`
+	Scheduled   uint64            `json:"scheduled"` // = Completed + InFlight + Backlog
+	Completed   uint64            `json:"completed"`
+	InFlight    uint64            `json:"in_flight"`
+	Backlog     uint64            `json:"backlog"`
+	Failed      uint64            `json:"failed"`
+	Failures    []Failure         `json:"failures"` // those that happened, most frequent first; Total adds up to Failed
+	Connections Connections       `json:"connections"`
+	Latency     []Window          `json:"latency"`      // of 1m, 5m and 1h; empty in a closed loop
+	ServiceTime Quantiles         `json:"service_time"` // since the process started
+	Lateness    Quantiles         `json:"lateness"`     // since the process started; empty in a closed loop
+	Phases      []ChurnPhase      `json:"churn_phases"` // settled, scaling_up, scaling_down; empty where no churn is tied to it
+}
+
+// Condition says how a target fares. It follows the requests that were
+// completed in the last minute.
+type Condition struct {
+	// State is "starting" before the first request is completed, "up" while
+	// none fails, "degraded" while some fail, and "down" while at least half
+	// do, or none is completed although some are due.
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	// Reason is the most frequent failure of the last minute as STAGE/REASON,
+	// empty where there is none.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Failure counts the failures of one stage and reason.
+type Failure struct {
+	Stage  string `json:"failure_stage"`
+	Reason string `json:"reason"`
+	Total  uint64 `json:"total"`
+	Recent uint64 `json:"last_5m"`
+}
+
+// Connections counts connections.
+type Connections struct {
+	Open   int               `json:"open"`
+	Limit  int               `json:"limit"`
+	Opened uint64            `json:"opened"`
+	Closed map[string]uint64 `json:"closed"` // by reason, those that happened
+}
+
+// Window is the latency of the requests completed in a sliding window:
+// successes, timeouts and expired ones.
+type Window struct {
+	Window    string    `json:"window"` // 1m, 5m or 1h
+	Quantiles Quantiles `json:"quantiles"`
+}
+
+// Quantiles are durations in seconds by quantile, ascending.
+type Quantiles []Quantile
+
+// Quantile is one of them.
+type Quantile struct {
+	Q       float64 `json:"q"`       // 0 to 1
+	Seconds Number  `json:"seconds"` // null where there were fewer than 1/(1-q)
+}
+
+// ChurnPhase is what was measured while the backend of a target was in one
+// churn phase.
+type ChurnPhase struct {
+	Phase     string    `json:"phase"` // settled, scaling_up or scaling_down
+	Completed uint64    `json:"completed"`
+	Failed    uint64    `json:"failed"`
+	Failures  []Failure `json:"failures"` // their last_5m is 0
+	// Latency is that of successes, timeouts and expired requests, to 3 %.
+	Latency Quantiles `json:"latency"`
+}
+
+// Churn is one churn as the page and the API show it.
+type Churn struct {
+	Name           string    `json:"name"`
+	State          string    `json:"state"` // running, dry_run, standby, paused or stopped
+	Reason         string    `json:"reason,omitempty"`
+	Phase          string    `json:"phase"`
+	Since          time.Time `json:"since"` // of the phase
+	Baseline       int       `json:"baseline_replicas"`
+	Desired        int       `json:"desired_replicas"`
+	Ready          int       `json:"ready_replicas"`
+	ReadyEndpoints int       `json:"ready_endpoints"`
+	Steps          uint64    `json:"steps"` // begun
+	// History is the phases of the last hour, oldest first; the last one is the
+	// present one.
+	History []PhaseChange `json:"history"`
+}
+
+// PhaseChange is the begin of a churn phase.
+type PhaseChange struct {
+	Phase string    `json:"phase"`
+	From  time.Time `json:"from"`
+}
+
+// Moment is what was completed within one span of a target's timeline.
+type Moment struct {
+	From      time.Time `json:"from"`
+	Completed uint64    `json:"completed"`
+	Failed    uint64    `json:"failed"`
+	P50       Number    `json:"p50"` // null in spans of a second
+	P99       Number    `json:"p99"` // null in spans of a second
+	Max       Number    `json:"max"` // null where nothing was completed
+}
+
+// Timeline is the past of a target: spans of equal length, oldest first, the
+// present one left out.
+type Timeline struct {
+	Target  string   `json:"target"`
+	Span    Number   `json:"span"` // of each
+	Moments []Moment `json:"moments"`
+}
+
+// Cell counts latencies up to a value.
+type Cell struct {
+	Highest time.Duration // that is counted here
+	Count   uint64
+}
