@@ -72,14 +72,15 @@ func (b *Boundaries) bucket(n uint64) uint16 {
 	return i
 }
 
-// Bounds are the classic boundaries of every family of a target. They do not
-// change once made; recorders share them.
+// Bounds are the classic boundaries of every family of a target, and of a
+// churn. They do not change once made; recorders share them.
 type Bounds struct {
 	Latency     *Boundaries
 	ServiceTime *Boundaries
 	Handshake   *Boundaries
 	Phase       *Boundaries
 	Lateness    *Boundaries // of lateness, and of self latency
+	Convergence *Boundaries // of a churn's steps, in no Recorder
 }
 
 // Additional are boundaries in seconds that a user adds to the fixed ones of a
@@ -90,6 +91,7 @@ type Additional struct {
 	Handshake   []float64
 	Phase       []float64
 	Lateness    []float64
+	Convergence []float64
 }
 
 // NewBounds returns the fixed boundaries with the additional ones.
@@ -106,6 +108,7 @@ func NewBounds(more Additional) (*Bounds, error) {
 		{"handshake", &b.Handshake, slowBoundaries(), more.Handshake},
 		{"phase", &b.Phase, slowBoundaries(), more.Phase},
 		{"lateness", &b.Lateness, fastBoundaries(), more.Lateness},
+		{"convergence", &b.Convergence, stepBoundaries(), more.Convergence},
 	} {
 		bounds, err := NewBoundaries(append(f.fixed, f.more...)...)
 		if err != nil {
@@ -136,4 +139,9 @@ func slowBoundaries() []float64 {
 // fastBoundaries are those of what the probe itself takes.
 func fastBoundaries() []float64 {
 	return []float64{0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1, 1}
+}
+
+// stepBoundaries are those of what a churn waits for.
+func stepBoundaries() []float64 {
+	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }

@@ -47,7 +47,7 @@ func TestBoundaries(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	b, err := NewBounds(Additional{Phase: []float64{0.003}, Lateness: []float64{0.0002}})
+	b, err := NewBounds(Additional{Phase: []float64{0.003}, Lateness: []float64{0.0002}, Convergence: []float64{600}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,7 @@ func TestBounds(t *testing.T) {
 		{"handshake", b.Handshake, slow},
 		{"phase", b.Phase, slices.Insert(slices.Clone(slow), 3, 0.003)},
 		{"lateness", b.Lateness, []float64{0.00005, 0.0001, 0.0002, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1, 1}},
+		{"convergence", b.Convergence, []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}},
 		{"default latency", DefaultBounds().Latency, slow},
 	} {
 		if got := tc.got.Seconds(); !slices.Equal(got, tc.want) {
