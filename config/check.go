@@ -14,7 +14,7 @@ import (
 
 // Bounds beyond which a value is a typing error.
 const (
-	mostName        = 128 // characters of a target's name
+	mostName        = 128 // characters of the name of a target or a churn
 	mostConnections = 1_000_000
 	mostCatchUp     = 1_000_000
 	mostDuration    = 24 * time.Hour
@@ -25,7 +25,7 @@ const (
 // required checks the settings that have no default.
 func (c *checker) required(t *Target) {
 	if c.good("name") {
-		c.name(t.Name)
+		c.name(t.Name, "shop-ingress", "a User-Agent header cannot carry")
 	}
 	if t.URL.IsZero() && c.good("url") {
 		c.fail("url", "is missing; write url: http://HOST/PATH")
@@ -35,14 +35,16 @@ func (c *checker) required(t *Target) {
 	}
 }
 
-func (c *checker) name(name string) {
+// name checks a name. The example is one to write instead, odd says of
+// characters why they are refused.
+func (c *checker) name(name, example, odd string) {
 	switch {
 	case name == "":
-		c.fail("name", "is missing or empty; write name: and a short name such as shop-ingress")
+		c.fail("name", "is missing or empty; write name: and a short name such as %s", example)
 	case len(name) > mostName:
 		c.fail("name", "is longer than %d characters; write a shorter one", mostName)
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()\"`, r) }):
-		c.fail("name", `has characters that a User-Agent header cannot carry; write ASCII letters, digits and signs, without spaces, ( ) \ and "`)
+		c.fail("name", `has characters that %s; write ASCII letters, digits and signs, without spaces, ( ) \ and "`, odd)
 	}
 }
 
@@ -83,7 +85,6 @@ func (c *checker) fields(t *Target) {
 	}
 	c.either("pacing", t.Pacing, "precise", "economy")
 	c.either("arrival", t.Arrival, "uniform", "poisson")
-	c.later("churn", t.Churn, "")
 }
 
 func (c *checker) either(path, value, one, other string) {
@@ -191,11 +192,10 @@ func keptLabels() []string {
 	}
 }
 
-// uniqueNames refuses names that several targets have.
-func uniqueNames(targets []Target, checkers []*checker) {
+// uniqueNames refuses names that several targets, or several churns, have.
+func uniqueNames(names []string, checkers []*checker) {
 	first := map[string]*checker{}
-	for i := range targets {
-		name := targets[i].Name
+	for i, name := range names {
 		if before, twice := first[name]; twice && name != "" {
 			checkers[i].fail("name", "%s is also the name of %s in line %d; write another one", quote(name), before.block, before.place("name").line)
 			continue

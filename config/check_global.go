@@ -36,6 +36,7 @@ func (c *checker) metrics(m *Metrics) {
 	c.bounds("handshake", &b.Handshake)
 	c.bounds("phase", &b.Phase)
 	c.bounds("lateness", &b.Lateness)
+	c.bounds("convergence", &b.Convergence)
 }
 
 // bounds checks the boundaries that are added to a family, and sorts them.

@@ -231,6 +231,8 @@ func (d *decoder) integer(n *yaml.Node, line int, path string, v reflect.Value) 
 	}
 	i, err := strconv.ParseInt(text, 10, 32)
 	switch {
+	case err == nil && n.ShortTag() == "!!str":
+		d.fail(line, path, "%s is text; write the number without quotes", quote(text))
 	case err != nil:
 		d.fail(line, path, "%s is not a whole number; write digits only, at most 2147483647", quote(text))
 	case v.CanInt():

@@ -28,7 +28,9 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	leaves(reflect.TypeFor[Limits](), "limits", check)
 	leaves(reflect.TypeFor[Metrics](), "metrics", check)
 	leaves(reflect.TypeFor[Target](), "", check)
-	if got := strings.Count(string(text), "\n| `"); got != rows+2 { // http.basic_auth and http.authorization have rows of their own
+	leaves(reflect.TypeFor[Churn](), "churns[]", check)
+	leaves(reflect.TypeFor[ChurnStep](), "churns[].steps[]", check)
+	if got := strings.Count(string(text), "\n| `"); got != rows+3 { // http.basic_auth, http.authorization and embedded, which has no field, have rows of their own
 		t.Errorf("docs/CONFIGURATION.md has %d rows, the schema %d fields", got, rows)
 	}
 }

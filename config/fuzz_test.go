@@ -30,6 +30,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("targets: [{name: a, url: \"http://[fe80::1%25eth0]:1/a(b)?%20\", rate: 0.001}]"))
 	f.Add([]byte("targets: &a [*a]"))
+	f.Add([]byte("targets: [{name: a, url: \"http://h\", rate: 1, churn: b}]\nchurns: [{name: b, embedded: {}, steps: [{replicas: 0, hold: 1ms}]}, {name: c, embedded: {}, steps: [{replicas: 2, hold: 1d}]}]"))
+	f.Add([]byte("targets: [{name: a, url: \"http://h\", rate: 1, churn: \"b\\n\"}]\nchurns: [{name: \"b\\nc\", embedded: , steps: [{}]}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := fakeParser()
 		config, warnings, err := p.parse(data)

@@ -18,7 +18,7 @@ func TestGoodFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Warning{{
-		File: "testdata/good.yml", Line: 38, Field: "targets[1].tls.insecure_skip_verify",
+		File: "testdata/good.yml", Line: 39, Field: "targets[1].tls.insecure_skip_verify",
 		Text: "any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead",
 	}}
 	if diff := cmp.Diff(want, warnings); diff != "" {

@@ -99,18 +99,22 @@ func (p *parser) document(root *yaml.Node, config *Config) {
 	d := decoder{report: p.report, marks: marks}
 	d.decode(root, root.Line, "", reflect.ValueOf(&doc).Elem())
 	c := &checker{report: p.report, marks: marks}
-	c.empty("churns", &doc.Churns)
 	c.empty("discovery", &doc.Discovery)
 	config.Limits, config.Metrics = doc.Limits, doc.Metrics
 	c.limits(&config.Limits)
 	c.metrics(&config.Metrics)
 	if root.Kind == yaml.MappingNode {
-		p.targets(c, &doc, config)
+		churns := p.churns(c, &doc.Churns, config)
+		targets := p.targets(c, &doc, config)
+		if targets != nil && c.good("churns") {
+			churned(config, targets, churns)
+		}
 	}
 }
 
-// targets decodes and checks the targets, each on top of the defaults.
-func (p *parser) targets(c *checker, doc *document, config *Config) {
+// targets decodes and checks the targets, each on top of the defaults, and
+// returns the checker of each, or nil where they could not be decoded.
+func (p *parser) targets(c *checker, doc *document, config *Config) []*checker {
 	base := builtInTarget()
 	common := &checker{report: p.report, marks: newMarks(), block: "defaults"}
 	if _, written := c.marks.at["defaults"]; written && doc.Defaults.Kind != 0 {
@@ -123,24 +127,27 @@ func (p *parser) targets(c *checker, doc *document, config *Config) {
 	switch {
 	case list.Kind == 0 || isNull(list) || list.Kind == yaml.SequenceNode && len(list.Content) == 0:
 		c.fail("targets", "there is none; write at least one with name, url and rate")
-		return
+		return nil
 	case list.Kind != yaml.SequenceNode:
 		c.fail("targets", "is %s where a list belongs; write each target as - name: NAME with its settings below", described(list))
-		return
+		return nil
 	}
 	checkers := make([]*checker, len(list.Content))
+	names := make([]string, len(list.Content))
 	config.Targets = make([]Target, len(list.Content))
 	for i, item := range list.Content {
 		if p.report.nodes >= p.report.most {
-			return // reported
+			return nil // reported
 		}
 		config.Targets[i] = base.clone()
 		checkers[i] = p.target(common, item, i, &config.Targets[i])
+		names[i] = config.Targets[i].Name
 	}
-	uniqueNames(config.Targets, checkers)
+	uniqueNames(names, checkers)
 	c.totals(config, checkers)
 	c.closedLoops(config, checkers)
 	warnPorts(config.Targets, checkers, p.ports)
+	return checkers
 }
 
 func (p *parser) target(common *checker, item *yaml.Node, i int, t *Target) *checker {
@@ -180,6 +187,9 @@ func (t *Target) Validate() ([]Warning, error) {
 	}
 	r := &report{}
 	c := &checker{report: r, marks: newMarks()}
+	if t.Churn != "" {
+		c.fail("churn", "%s names no churn, as only a file has them; remove it", quote(t.Churn))
+	}
 	c.required(t)
 	c.fields(t)
 	c.together(t)

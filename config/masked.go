@@ -92,7 +92,8 @@ func encodeStruct(v reflect.Value) *yaml.Node {
 		}
 		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if value := v.Field(i); !omitted(value, option == "omitempty") {
-			if e := encode(value); e.Kind != yaml.MappingNode || len(e.Content) > 0 {
+			// A pointer that is set says something by that alone.
+			if e := encode(value); e.Kind != yaml.MappingNode || len(e.Content) > 0 || value.Kind() == reflect.Pointer {
 				n.Content = append(n.Content, plain("!!str", name), e)
 			}
 		}

@@ -92,6 +92,9 @@ func shown(key string) string {
 
 // suggestion says which field to write instead of an unknown one.
 func suggestion(key string, fields []string) string {
+	if len(fields) == 0 {
+		return "remove it"
+	}
 	best, distance := "", 3
 	for _, f := range fields {
 		if n := edits(key, f); n < distance {

@@ -8,6 +8,7 @@ type Config struct {
 	Limits  Limits   `yaml:"limits"`
 	Metrics Metrics  `yaml:"metrics"`
 	Targets []Target `yaml:"targets"` // in the order of the file, at least one
+	Churns  []Churn  `yaml:"churns"`  // in the order of the file
 }
 
 // Limits keep a typing error from becoming an attack.
@@ -34,6 +35,7 @@ type Buckets struct {
 	Handshake   []float64 `yaml:"handshake"`
 	Phase       []float64 `yaml:"phase"`
 	Lateness    []float64 `yaml:"lateness"` // of self latency too
+	Convergence []float64 `yaml:"convergence"`
 }
 
 // Target is one door probed with one traffic profile. Printing or logging it
@@ -58,7 +60,7 @@ type Target struct {
 	CatchUp     float64           `yaml:"catch_up"` // × rate; 0: no limit, else at least 1
 	Pacing      string            `yaml:"pacing"`   // "precise", or "economy": ticks are sent once a millisecond
 	Arrival     string            `yaml:"arrival"`  // "uniform": evenly spaced; "poisson": as independent users come
-	Churn       string            `yaml:"churn"`    // empty in this version
+	Churn       string            `yaml:"churn"`    // name of the churn that its backend goes through; empty: none
 }
 
 // HTTP is what every request of a target says.

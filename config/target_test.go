@@ -62,6 +62,7 @@ func TestValidate(t *testing.T) {
 		{"closed loop with an objective", func(t *Target) { t.Rate, t.Objective.Ratio = mustRate("max"), 0.9 },
 			"objective: cannot be kept in a closed loop (rate: max), which has no latency and sends less when the door is slow; remove it, or write a number of requests per second as rate"},
 		{"unknown pacing", func(t *Target) { t.Pacing = "" }, `pacing: "" is neither precise nor economy; write one of them`},
+		{"churn", func(t *Target) { t.Churn = "a" }, `churn: "a" names no churn, as only a file has them; remove it`},
 		{"two problems", func(t *Target) { t.HTTP.Method, t.ConnectTo = "get", "h" },
 			"http.method: \"get\" is in lower case, and methods are case-sensitive; write GET\nconnect_to: is not HOST:PORT; write for example 10.0.0.7:443 or [2001:db8::1]:443"},
 		{"zero target", func(t *Target) {

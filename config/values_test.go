@@ -179,6 +179,7 @@ func TestSuggestion(t *testing.T) {
 			equal(t, "suggestion", suggestion(row.key, fields), row.want)
 		})
 	}
+	equal(t, "suggestion where there is no field", suggestion("rate", nil), "remove it")
 }
 
 func TestAccepts(t *testing.T) {
