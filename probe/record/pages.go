@@ -117,6 +117,34 @@ func (p *pages) take() closed {
 	return c[:size]
 }
 
+// quantiles returns the cells of the median and of the 99th percentile, 0 where
+// c holds too few: what pages.quantiles would find. The percentile is looked
+// for from above, where it is near.
+func (c closed) quantiles() (p50, p99 uint16) {
+	total := uint64(0)
+	for i := range c {
+		total += uint64(c[i].count)
+	}
+	if total >= fewest(0.5) {
+		rank := rank(0.5, total)
+		i, seen := 0, uint64(c[0].count)
+		for ; seen < rank; seen += uint64(c[i].count) {
+			i++
+		}
+		p50 = c[i].cell
+	}
+	if total >= fewest(0.99) {
+		rank := rank(0.99, total)
+		i := len(c) - 1
+		below := total - uint64(c[i].count)
+		for ; below >= rank; below -= uint64(c[i].count) {
+			i--
+		}
+		p99 = c[i].cell
+	}
+	return p50, p99
+}
+
 // quantiles writes the Quantiles of what p holds, in seconds, to out: each the
 // highest value of its cell, as an HDR histogram would give it, or NaN where p
 // holds fewer than 1/(1-q).

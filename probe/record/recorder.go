@@ -33,6 +33,7 @@ type Recorder struct {
 
 	mu          sync.Mutex
 	latency     [2][probe.NumChurnPhases]Histogram
+	slow        [probe.NumChurnPhases]Histogram // of latency's failures those that are in the windows
 	serviceTime [2]Histogram
 	phases      [probe.NumPhases]Histogram
 	lateness    Histogram
@@ -42,6 +43,7 @@ type Recorder struct {
 	responses   responses
 	chains      chains
 	window      window
+	timeline    timeline
 }
 
 // New returns an empty Recorder. It takes a few kilobytes.
@@ -57,6 +59,9 @@ func New(o Options) *Recorder {
 		}
 		r.serviceTime[i].bounds = b.ServiceTime
 		r.handshake[i].bounds = b.Handshake
+	}
+	for i := range r.slow {
+		r.slow[i].bounds = b.Latency
 	}
 	for i := range r.phases {
 		r.phases[i].bounds = b.Phase
@@ -130,14 +135,31 @@ func (r *Recorder) Record(s *probe.Sample) {
 	if s.Code != 0 {
 		r.responses.count(s.Code, s.Protocol)
 	}
+	if s.End >= r.timeline.until {
+		r.advance(s)
+	}
+	open := &r.timeline.open
+	open.completed++
+	open.failed += uint32(result)
 	if slow {
-		r.window.advance(s.End)
 		r.window.open.add(cell, 1)
+		open.max = max(open.max, cell)
+		if result == Failed {
+			r.slow[s.Churn].add(o.list[0].at)
+		}
 		if latency > highest {
 			r.clamped++
 		}
 	}
 	r.mu.Unlock()
+}
+
+// advance closes what is over at the end of s. It is called with mu held.
+func (r *Recorder) advance(s *probe.Sample) {
+	r.timeline.advance(s.End, &r.window)
+	if r.timeline.until == 0 {
+		r.timeline.begin(s.Intended)
+	}
 }
 
 // RecordOpening takes an opening that belonged to no tick: its phases and its
@@ -203,6 +225,9 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 		r.serviceTime[i].Snapshot(&s.ServiceTime[i])
 		r.handshake[i].Snapshot(&s.HandshakeTime[i])
 	}
+	for i := range r.slow {
+		r.slow[i].Snapshot(&s.SlowFailures[i])
+	}
 	for i := range r.phases {
 		r.phases[i].Snapshot(&s.Phases[i])
 	}
@@ -211,7 +236,7 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 	s.Responses = append(s.Responses[:0], r.responses...)
 	s.Certificate = r.chains.certificate()
 	s.Clamped = r.clamped
-	r.window.advance(now)
+	r.timeline.advance(now, &r.window)
 	s.view.copyFrom(&r.window)
 	r.mu.Unlock()
 	s.view.quantiles(&s.Windows)

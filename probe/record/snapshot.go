@@ -71,9 +71,12 @@ type Certificate struct {
 
 // Snapshot is a copy of all that a [Recorder] keeps, consistent in itself. The
 // first index of Latency and ServiceTime is Succeeded or Failed, the second of
-// Latency the churn phase; HandshakeTime is indexed by Full or Resumed.
+// Latency and that of SlowFailures the churn phase; HandshakeTime is indexed by
+// Full or Resumed. What a user of the door felt is Latency[Succeeded] with
+// SlowFailures added (see [probe.Outcome.Slow]).
 type Snapshot struct {
 	Latency       [2][probe.NumChurnPhases]Distribution
+	SlowFailures  [probe.NumChurnPhases]Distribution // latencies of timeouts and expired ticks, which Latency[Failed] has too
 	ServiceTime   [2]Distribution
 	Phases        [probe.NumPhases]Distribution
 	Lateness      Distribution

@@ -67,25 +67,26 @@ func (w *window) advance(now probe.Instant) {
 	w.until = probe.Instant(number+1) * probe.Instant(sliceLength)
 }
 
-// close ends the open slice and begins the next.
-func (w *window) close() {
+// close ends the open slice, returns what it held and begins the next.
+func (w *window) close() closed {
 	p := &w.past
 	slice := w.open.take()
 	p.slices[w.number%perMinute] = slice
 	p.minute = w.sum(p.minute, slice)
 	w.number++
 	if w.number%perMinute != 0 {
-		return
+		return slice
 	}
 	minute := w.number/perMinute - 1
 	p.minutes[minute%perFive] = p.minute
 	p.five = w.sum(p.five, p.minute)
 	p.minute = nil
 	if w.number%(perMinute*perFive) != 0 {
-		return
+		return slice
 	}
 	p.fives[minute/perFive%perHour] = p.five
 	p.five = nil
+	return slice
 }
 
 // sum returns the sum of two. It counts in the open slice, which is empty
@@ -118,17 +119,23 @@ func (v *view) copyFrom(w *window) {
 
 // quantiles writes the quantiles of all windows.
 func (v *view) quantiles(out *[NumWindows][NumQuantiles]float64) {
-	for i, parts := range [NumWindows][]closed{v.past.slices[:], v.past.minutes[:], v.past.fives[:]} {
-		v.sum.copyFrom(&v.open)
-		if i > 0 {
-			v.sum.addClosed(v.past.minute)
-		}
-		if i > 1 {
-			v.sum.addClosed(v.past.five)
-		}
-		for _, part := range parts {
-			v.sum.addClosed(part)
-		}
+	for i := range out {
+		v.add(i)
 		v.sum.quantiles(&out[i])
+	}
+}
+
+// add makes v.sum what the window at an index of Windows holds.
+func (v *view) add(window int) {
+	v.sum.copyFrom(&v.open)
+	if window > 0 {
+		v.sum.addClosed(v.past.minute)
+	}
+	if window > 1 {
+		v.sum.addClosed(v.past.five)
+	}
+	parts := [NumWindows][]closed{v.past.slices[:], v.past.minutes[:], v.past.fives[:]}
+	for _, part := range parts[window] {
+		v.sum.addClosed(part)
 	}
 }
