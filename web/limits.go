@@ -34,8 +34,8 @@ func (w *stallWriter) Write(p []byte) (int, error) {
 // Unwrap lets a http.ResponseController find the connection.
 func (w *stallWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// limited serves so many requests at once, and refuses more with status 503.
-func limited(most int, h http.Handler) http.Handler {
+// limited serves so many requests at once, and has refuse answer more.
+func limited(most int, refuse http.HandlerFunc, h http.Handler) http.Handler {
 	places := make(chan struct{}, most)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -43,9 +43,15 @@ func limited(most int, h http.Handler) http.Handler {
 			defer func() { <-places }()
 			h.ServeHTTP(w, r)
 		default:
-			http.Error(w, "Too many requests at once, try again.", http.StatusServiceUnavailable)
+			w.Header().Set("Retry-After", "1")
+			refuse(w, r)
 		}
 	})
+}
+
+// tooMany refuses a request in words.
+func tooMany(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "Too many requests at once, try again.", http.StatusServiceUnavailable)
 }
 
 // quietLog logs what promhttp says, a line for each second at most: of a client

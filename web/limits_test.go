@@ -73,7 +73,7 @@ func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestLimited(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	h := limited(2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := limited(2, tooMany, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-leave
 	}))

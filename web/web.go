@@ -76,7 +76,8 @@ func New(o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
 	mux.Handle("GET /"+pathConfig, config(&o))
-	mux.Handle("GET /{$}", limited(o.scrapes(), stalling(page)))
+	mux.Handle("GET /{$}", limited(o.scrapes(), tooMany, stalling(page)))
+	(&api{&o}).register(mux)
 	o.Health.register(mux)
 	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+page.styleSource), nil
 }

@@ -3,15 +3,13 @@ package web
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
-
-	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -47,14 +42,23 @@ func oneGauge() []*dto.MetricFamily {
 	}}
 }
 
+// The process of a test started two hours, thirteen minutes before now.
+var (
+	testStart = time.Date(2026, 11, 30, 17, 8, 5, 0, time.UTC)
+	testNow   = time.Date(2026, 11, 30, 19, 21, 5, 0, time.UTC)
+)
+
 // kit is a handler with all it asks for under the test's control.
 type kit struct {
 	gatherer *fakeGatherer
 	since    time.Duration
 	ready    bool
 	config   func() ([]byte, error)
+	status   Status
 	targets  []Target
-	distrust []string
+	churns   []Churn
+	cells    func(target string, window time.Duration) []Cell
+	timeline func(target string, span time.Duration) Timeline
 	log      bytes.Buffer
 }
 
@@ -63,6 +67,14 @@ func newKit() *kit {
 		gatherer: &fakeGatherer{gather: func() ([]*dto.MetricFamily, error) { return oneGauge(), nil }},
 		ready:    true,
 		config:   func() ([]byte, error) { return []byte("targets: []\n"), nil },
+		status: Status{
+			Version: "1.2.3", Revision: "0123abc", Started: testStart, Now: testNow, Ready: true,
+			Trust: Trust{Trustworthy: true, SelfLatency: Quantiles{{0.5, 0.00009}, {0.99, 0.0003}}},
+		},
+		cells: func(string, time.Duration) []Cell { return nil },
+		timeline: func(name string, span time.Duration) Timeline {
+			return Timeline{Target: name, Span: Number(span.Seconds())}
+		},
 	}
 }
 
@@ -70,12 +82,22 @@ func (k *kit) options() Options {
 	return Options{
 		Logger:   slog.New(slog.NewTextHandler(&k.log, nil)),
 		Gatherer: k.gatherer,
-		Version:  "1.2.3",
 		Health:   Health{SinceWake: func() time.Duration { return k.since }, Ready: func() bool { return k.ready }},
 		Config:   func() ([]byte, error) { return k.config() },
+		Status:   func() Status { return k.status },
 		Targets:  func() []Target { return k.targets },
-		Distrust: func() []string { return k.distrust },
+		Churns:   func() []Churn { return k.churns },
+		Distribution: func(name string, window time.Duration) ([]Cell, bool) {
+			return k.cells(name, window), k.has(name)
+		},
+		Timeline: func(name string, span time.Duration) (Timeline, bool) {
+			return k.timeline(name, span), k.has(name)
+		},
 	}
+}
+
+func (k *kit) has(name string) bool {
+	return slices.ContainsFunc(k.targets, func(t Target) bool { return t.Name == name })
 }
 
 func (k *kit) handler(t *testing.T) http.Handler {
@@ -249,8 +271,11 @@ func TestNewRefuses(t *testing.T) {
 		{"no gatherer", func(o *Options) { o.Gatherer = nil }, "there is no gatherer"},
 		{"negative scrapes", func(o *Options) { o.MaxScrapes = -1 }, "-1 scrapes at once are too few"},
 		{"no configuration", func(o *Options) { o.Config = nil }, "there is no configuration to show"},
-		{"no targets", func(o *Options) { o.Targets = nil }, "there are no targets to show"},
-		{"no trust", func(o *Options) { o.Distrust = nil }, "there is nothing that tells whether the figures are to be trusted"},
+		{"no status", func(o *Options) { o.Status = nil }, "there is nothing that tells what to show"},
+		{"no targets", func(o *Options) { o.Targets = nil }, "there is nothing that tells what to show"},
+		{"no churns", func(o *Options) { o.Churns = nil }, "there is nothing that tells what to show"},
+		{"no distribution", func(o *Options) { o.Distribution = nil }, "there is nothing that tells what to show"},
+		{"no timeline", func(o *Options) { o.Timeline = nil }, "there is nothing that tells what to show"},
 		{"no pacer", func(o *Options) { o.Health.SinceWake = nil }, "there is nothing that tells the health"},
 		{"no readiness", func(o *Options) { o.Health.Ready = nil }, "there is nothing that tells the health"},
 	} {
@@ -286,170 +311,6 @@ func TestHealthAlone(t *testing.T) {
 		if r := ask(h, "GET", path); r.StatusCode != 503 {
 			t.Errorf("%s: status %d, want 503", path, r.StatusCode)
 		}
-	}
-}
-
-func pageTarget() Target {
-	t := Target{Name: `shop <b>`, URL: `https://shop.example.com/a?b=1&c="`, Rate: 0.2, Connections: 50}
-	t.Ledger.Scheduled, t.Ledger.Connections = 12, 3
-	t.Ledger.Completed[probe.NoChurn][probe.Success] = 7
-	t.Ledger.Completed[probe.Settled][probe.ReadTimeout] = 1
-	t.Ledger.Completed[probe.ScalingUp][probe.ReadTimeout] = 1
-	t.Ledger.Completed[probe.NoChurn][probe.ConnectRefused] = 1
-	for w := range t.Windows {
-		for q := range t.Windows[w] {
-			t.Windows[w][q] = math.NaN()
-		}
-	}
-	t.Windows[0][0], t.Windows[0][2], t.Windows[1][0] = 0.00013, 0.0182, 1.5
-	return t
-}
-
-func TestPageRow(t *testing.T) {
-	k := newKit()
-	k.targets = []Target{pageTarget()}
-	text := body(t, ask(k.handler(t), "GET", "/"))
-	// 7 + 2 + 1 = 10 completed, 3 failed, read/timeout twice.
-	const want = `<tr>
-<th scope="row">shop &lt;b&gt;</th>
-<td class="word url">https://shop.example.com/a?b=1&amp;c=&#34;</td>
-<td>0.2</td>
-<td>12</td>
-<td>10</td>
-<td class="bad">3</td>
-<td class="word">read/timeout</td>
-<td>130 µs</td>
-<td>18.2 ms</td>
-<td>1.50 s</td>
-<td>–</td>
-<td>3 of 50</td>
-</tr>
-`
-	if !strings.Contains(text, want) {
-		t.Errorf("the row is not on the page:\n%s\nwant\n%s", text, want)
-	}
-	for _, link := range []string{`href="metrics"`, `href="config"`, `href="-/healthy"`, `href="-/ready"`, `<small>1.2.3</small>`} {
-		if !strings.Contains(text, link) {
-			t.Errorf("%s is not on the page", link)
-		}
-	}
-	for _, not := range []string{"<script", `role="alert"`, "There are no targets"} {
-		if strings.Contains(text, not) {
-			t.Errorf("%s is on the page", not)
-		}
-	}
-}
-
-func TestPageRowOfAClosedLoop(t *testing.T) {
-	closed := pageTarget()
-	closed.Rate, closed.Closed = 0, true
-	k := newKit()
-	k.targets = []Target{closed}
-	text := body(t, ask(k.handler(t), "GET", "/"))
-	const want = `<td>max</td>
-<td>12</td>
-<td>10</td>
-<td class="bad">3</td>
-<td class="word">read/timeout</td>
-<td>–</td>
-<td>–</td>
-<td>–</td>
-<td>–</td>
-<td>3 of 50</td>
-`
-	if !strings.Contains(text, want) {
-		t.Errorf("the row is not on the page:\n%s\nwant\n%s", text, want)
-	}
-}
-
-func TestPageInTrouble(t *testing.T) {
-	k := newKit()
-	k.since, k.ready = time.Minute, false
-	text := body(t, ask(k.handler(t), "GET", "/"))
-	for _, want := range []string{
-		`<p class="bad" role="alert">steadyprobe is not healthy: the pacer woke 1m0s ago, it must wake every 10s.</p>`,
-		`<p class="bad" role="alert">steadyprobe is not ready: the configuration is not loaded or the targets are not started.</p>`,
-		`<p>There are no targets.</p>`,
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not on the page:\n%s", want, text)
-		}
-	}
-}
-
-// TestPageSaysWhetherToTrustIt has the notice above the table.
-func TestPageSaysWhetherToTrustIt(t *testing.T) {
-	for _, row := range []struct {
-		name      string
-		distrust  []string
-		want, not string
-	}{
-		{"trusted", nil, "<div role=\"status\">\n<p>The figures are trustworthy: the probe is short of nothing.</p>\n</div>\n<div class=\"wide\"", "not to be trusted"},
-		{"not trusted", []string{"One <b>.", "Two."},
-			"<div role=\"status\">\n<p class=\"bad\">The figures are not to be trusted:</p>\n<ul>\n<li>One &lt;b&gt;.</li>\n<li>Two.</li>\n</ul>\n</div>\n<div class=\"wide\"", "are trustworthy"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			k := newKit()
-			k.targets, k.distrust = []Target{pageTarget()}, row.distrust
-			text := body(t, ask(k.handler(t), "GET", "/"))
-			if !strings.Contains(text, row.want) || strings.Contains(text, row.not) {
-				t.Errorf("%q is not on the page, or %q is:\n%s", row.want, row.not, text)
-			}
-		})
-	}
-}
-
-// TestPageStyle checks what a browser checks before it uses a style.
-func TestPageStyle(t *testing.T) {
-	r := ask(newKit().handler(t), "GET", "/")
-	_, style, _ := strings.Cut(body(t, r), "<style>")
-	style, _, found := strings.Cut(style, "</style>")
-	if !found || !strings.Contains(style, "color-scheme") {
-		t.Fatalf("there is no style: %q", style)
-	}
-	hash := sha256.Sum256([]byte(style))
-	want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
-	if got := r.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "; "+want) {
-		t.Errorf("content security policy %q does not allow the page's style: %s", got, want)
-	}
-}
-
-func TestSeconds(t *testing.T) {
-	for _, row := range []struct {
-		s    float64
-		want string
-	}{
-		{math.NaN(), "–"},
-		{0, "0 µs"},
-		{0.0000304, "30 µs"},
-		{0.000999, "999 µs"},
-		{0.0009996, "1.00 ms"},
-		{0.00999, "9.99 ms"},
-		{0.009996, "10.0 ms"},
-		{0.0999, "99.9 ms"},
-		{0.09996, "100 ms"},
-		{0.999, "999 ms"},
-		{0.9996, "1.00 s"},
-		{60, "60.00 s"},
-	} {
-		if got := seconds(row.s); got != row.want {
-			t.Errorf("%v s is shown as %q, want %q", row.s, got, row.want)
-		}
-	}
-}
-
-// TestWindowsOfThePage fails where the recorder no longer keeps what the page
-// shows.
-func TestWindowsOfThePage(t *testing.T) {
-	var target Target
-	for w := range target.Windows {
-		for q := range target.Windows[w] {
-			target.Windows[w][q] = record.Windows[w].Seconds() + record.Quantiles[q]
-		}
-	}
-	got := strings.Join(newRow(&target).Quantiles, ", ")
-	if want := "60.50 s, 60.99 s, 300.50 s, 300.99 s"; got != want {
-		t.Errorf("the page shows %s, want %s", got, want)
 	}
 }
 
