@@ -18,10 +18,12 @@ const (
 // Scope says what the series of a family are about.
 type Scope string
 
-// The scopes. The families of a target carry the label target and the union of
-// all user labels, besides the labels that the catalogue lists.
+// The scopes. Besides the labels that the catalogue lists, the families of a
+// target carry the label target and the union of all user labels, and those of
+// a churn the label churn.
 const (
 	PerTarget  Scope = "target"
+	PerChurn   Scope = "churn"
 	PerProcess Scope = "process"
 )
 
@@ -44,8 +46,11 @@ func Catalogue() []Metric {
 	return all
 }
 
-// labelTarget is the label that every family of a target carries.
-const labelTarget = "target"
+// The labels that every family of a target, and of a churn, carries.
+const (
+	labelTarget = "target"
+	labelChurn  = "churn"
+)
 
 // family is the index of a family in the catalogue.
 type family int
@@ -85,6 +90,18 @@ const (
 	lookupFailures
 	targetAddresses
 	addressChanges
+	churnBaseline
+	churnDesired
+	churnReady
+	churnEndpoints
+	churnPhase
+	churnState
+	churnSteps
+	churnErrors
+	churnConvergence
+	churnLeader
+	churnRestorePending
+	churnLastBeat
 	selfLatency
 	saturated
 	saturatedSeconds
@@ -94,205 +111,5 @@ const (
 
 	numFamilies = int(iota)
 )
-
-var catalogue = [numFamilies]Metric{
-	requestsScheduled: {
-		Name: "steadyprobe_requests_scheduled_total", Type: Counter, Scope: PerTarget,
-		Help: "Requests that the schedule made due.",
-		Note: "Always equal to requests completed + in flight + in the backlog. In a closed loop a free connection makes a request due.",
-	},
-	requests: {
-		Name: "steadyprobe_requests_total", Type: Counter, Scope: PerTarget, Labels: []string{"churn_phase"},
-		Help: "Requests completed, whatever their outcome, by churn phase at their intended time.",
-		Note: "`churn_phase` is empty where no churn is tied to the target, else `settled`, `scaling_up` or `scaling_down`.",
-	},
-	requestFailures: {
-		Name: "steadyprobe_request_failures_total", Type: Counter, Scope: PerTarget,
-		Labels: []string{"churn_phase", "failure_stage", "reason"},
-		Help:   "Requests that failed, by stage and reason of the failure and churn phase at their intended time.",
-		Note:   "Every pair that the target can meet is there from the start.",
-	},
-	withinObjective: {
-		Name: "steadyprobe_requests_within_objective_total", Type: Counter, Scope: PerTarget, Labels: []string{"churn_phase"},
-		Help: "Successful requests within the latency objective, by churn phase at their intended time.",
-		Note: "Only where a latency objective is set.",
-	},
-	objectiveLatency: {
-		Name: "steadyprobe_objective_latency_seconds", Type: Gauge, Scope: PerTarget,
-		Help: "Latency objective of the target.",
-		Note: "Only where it is set.",
-	},
-	objectiveRatio: {
-		Name: "steadyprobe_objective_ratio", Type: Gauge, Scope: PerTarget,
-		Help: "Share of requests that are to succeed within the latency objective.",
-		Note: "Only where it is set.",
-	},
-	responses: {
-		Name: "steadyprobe_responses_total", Type: Counter, Scope: PerTarget, Labels: []string{"code", "protocol"},
-		Help: "Answers by exact status code, unknown ones as \"other\", and protocol.",
-		Note: "A series appears with its first answer.",
-	},
-	sentBytes: {
-		Name: "steadyprobe_sent_bytes_total", Type: Counter, Scope: PerTarget,
-		Help: "Bytes sent to the door, as on the wire above TCP.",
-	},
-	receivedBytes: {
-		Name: "steadyprobe_received_bytes_total", Type: Counter, Scope: PerTarget,
-		Help: "Bytes received from the door, as on the wire above TCP.",
-	},
-	inFlight: {
-		Name: "steadyprobe_requests_in_flight", Type: Gauge, Scope: PerTarget,
-		Help: "Requests begun and not completed.",
-	},
-	backlog: {
-		Name: "steadyprobe_requests_backlog", Type: Gauge, Scope: PerTarget,
-		Help: "Requests that are due and wait for a connection.",
-	},
-	requestsPerSecond: {
-		Name: "steadyprobe_target_requests_per_second", Type: Gauge, Scope: PerTarget,
-		Help: "Configured rate of the target, this process's share.",
-		Note: "Not in a closed loop, which has none.",
-	},
-	targetInfo: {
-		Name: "steadyprobe_target_info", Type: Gauge, Scope: PerTarget,
-		Labels: []string{"arrival", "loop", "pacing", "reuse", "url"},
-		Help:   "How the target is probed; always 1.",
-		Note: "`url` is without user info and query. `loop` is `open` or `closed`, `pacing` is `precise` or `economy`, " +
-			"`arrival` is `uniform` or `poisson`.",
-	},
-	latency: {
-		Name: "steadyprobe_latency_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"churn_phase", "outcome"},
-		Help: "Time from a request's intended time to the last byte of its answer or its failure.",
-		Note: "`outcome` is `success` or `failure`; a request that timed out counts with the time it took. " +
-			"Not in a closed loop, where no request has an intended time.",
-	},
-	serviceTime: {
-		Name: "steadyprobe_service_time_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"outcome"},
-		Help: "Time from a request's begun time to the last byte of its answer or its failure.",
-		Note: "What a closed-loop tool would report. A request that expired in the backlog has none.",
-	},
-	phaseTime: {
-		Name: "steadyprobe_phase_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"phase"},
-		Help: "Time that a part of a request's way took.",
-		Note: "`phase` is `wait` (requests that waited in the backlog; not in a closed loop), `resolve`, `connect`, `tls` (once per lookup or opening), " +
-			"`processing` or `transfer` (once per request). A phase that failed counts with its elapsed time.",
-	},
-	latencyQuantile: {
-		Name: "steadyprobe_latency_quantile_seconds", Type: Gauge, Scope: PerTarget, Labels: []string{"q", "window"},
-		Help: "Latency quantile over a sliding window, over successes, timeouts and expired requests.",
-		Note: "NaN while the window holds fewer than 1/(1-q) of them. Not in a closed loop.",
-	},
-	latencyClamped: {
-		Name: "steadyprobe_latency_clamped_total", Type: Counter, Scope: PerTarget,
-		Help: "Latencies above the recordable range, recorded as its upper end.",
-		Note: "Not in a closed loop.",
-	},
-	lateness: {
-		Name: "steadyprobe_lateness_seconds", Type: Histogram, Scope: PerTarget,
-		Help: "Time from a request's intended time until the probe dealt with it: the probe's own fault.",
-		Note: "Not in a closed loop.",
-	},
-	handshakes: {
-		Name: "steadyprobe_tls_handshakes_total", Type: Counter, Scope: PerTarget,
-		Labels: []string{"cipher", "key_exchange", "resumed", "tls_version"},
-		Help:   "Completed TLS handshakes by what was negotiated.",
-		Note:   "A series appears with its first handshake. `cipher` is the IANA name, `key_exchange` the curve's name, or `none`.",
-	},
-	handshakeTime: {
-		Name: "steadyprobe_tls_handshake_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"resumed"},
-		Help: "Time that a completed TLS handshake took.",
-		Note: "TLS targets only.",
-	},
-	certNotAfter: {
-		Name: "steadyprobe_tls_certificate_not_after_timestamp_seconds", Type: Gauge, Scope: PerTarget,
-		Help: "Earliest end of validity in the door's certificate chain, over all addresses, as seconds since the Unix epoch.",
-		Note: "Once a certificate was seen.",
-	},
-	certNotBefore: {
-		Name: "steadyprobe_tls_certificate_not_before_timestamp_seconds", Type: Gauge, Scope: PerTarget,
-		Help: "Latest start of validity in the door's certificate chain, over all addresses, as seconds since the Unix epoch.",
-		Note: "Once a certificate was seen.",
-	},
-	certVerified: {
-		Name: "steadyprobe_tls_certificate_verified", Type: Gauge, Scope: PerTarget,
-		Help: "Whether the door's certificate chain was verified.",
-		Note: "Once a certificate was seen.",
-	},
-	ocspStapled: {
-		Name: "steadyprobe_tls_ocsp_stapled", Type: Gauge, Scope: PerTarget,
-		Help: "Whether the door stapled an OCSP response.",
-		Note: "Once a certificate was seen.",
-	},
-	connections: {
-		Name: "steadyprobe_connections", Type: Gauge, Scope: PerTarget,
-		Help: "Open connections, those that close after their last request included.",
-	},
-	connectionsLimit: {
-		Name: "steadyprobe_connections_limit", Type: Gauge, Scope: PerTarget,
-		Help: "Configured number of connections, the most at once.",
-	},
-	connectionsOpened: {
-		Name: "steadyprobe_connections_opened_total", Type: Counter, Scope: PerTarget,
-		Help: "Connections opened.",
-	},
-	connectionsClosed: {
-		Name: "steadyprobe_connections_closed_total", Type: Counter, Scope: PerTarget, Labels: []string{"reason"},
-		Help: "Connections closed, by reason.",
-		Note: "`reason` is `peer`, `announced`, `error`, `timeout`, `max_age`, `max_requests`, `address_removed`, `per_request`, `reload` or `shutdown`.",
-	},
-	connectionFailures: {
-		Name: "steadyprobe_connection_failures_total", Type: Counter, Scope: PerTarget, Labels: []string{"failure_stage", "reason"},
-		Help: "Openings of connections that failed and that no request was bound to.",
-		Note: "Every pair that the target can meet is there from the start.",
-	},
-	lookups: {
-		Name: "steadyprobe_lookups_total", Type: Counter, Scope: PerTarget,
-		Help: "Lookups of the target's name.",
-		Note: "Only where the host is a name.",
-	},
-	lookupFailures: {
-		Name: "steadyprobe_lookup_failures_total", Type: Counter, Scope: PerTarget, Labels: []string{"reason"},
-		Help: "Lookups of the target's name that failed, by reason.",
-		Note: "Only where the host is a name. `reason` is `not_found`, `timeout` or `error`.",
-	},
-	targetAddresses: {
-		Name: "steadyprobe_target_addresses", Type: Gauge, Scope: PerTarget,
-		Help: "Addresses that the target has now.",
-	},
-	addressChanges: {
-		Name: "steadyprobe_target_address_changes_total", Type: Counter, Scope: PerTarget, Labels: []string{"direction"},
-		Help: "Addresses that the target's name gained or lost.",
-		Note: "Only where the host is a name. `direction` is `added` or `removed`.",
-	},
-	selfLatency: {
-		Name: "steadyprobe_self_latency_seconds", Type: Histogram, Scope: PerProcess,
-		Help: "What the probe itself adds to every figure, measured through a local socket.",
-	},
-	saturated: {
-		Name: "steadyprobe_saturated", Type: Gauge, Scope: PerProcess, Labels: []string{"resource"},
-		Help: "Whether the probe lacks a resource, so that its figures are not to be trusted.",
-		Note: "`resource` is `cpu`, `file_descriptors`, `ports` or `memory`.",
-	},
-	saturatedSeconds: {
-		Name: "steadyprobe_saturated_seconds_total", Type: Counter, Scope: PerProcess, Labels: []string{"resource"},
-		Help: "Time during which the probe lacked a resource.",
-	},
-	reloadSuccessful: {
-		Name: "steadyprobe_config_last_reload_successful", Type: Gauge, Scope: PerProcess,
-		Help: "Whether the last attempt to load the configuration succeeded.",
-		Note: "Always 1 in this version, which loads it once, when it starts, and does not start without.",
-	},
-	reloadTimestamp: {
-		Name: "steadyprobe_config_last_reload_success_timestamp_seconds", Type: Gauge, Scope: PerProcess,
-		Help: "When the configuration was last loaded, as seconds since the Unix epoch.",
-		Note: "When the process started, in this version.",
-	},
-	buildInfo: {
-		Name: "steadyprobe_build_info", Type: Gauge, Scope: PerProcess,
-		Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"},
-		Help: "A metric with a constant '1' value labeled by version, revision, branch, goversion from which steadyprobe was built, " +
-			"and the goos and goarch for the build.",
-	},
-}
 
 func byName(a, b Metric) int { return cmp.Compare(a.Name, b.Name) }

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,18 +33,19 @@ import (
 // program is the prefix of every metric name.
 const program = "steadyprobe"
 
-// Exporter exposes the targets that it was last given, and the process. All
-// its methods may be called concurrently.
+// Exporter exposes the targets and the churns that it was last given, and the
+// process. All its methods may be called concurrently.
 type Exporter struct {
 	options  Options
 	layout   *layout
 	registry *prometheus.Registry
 	targets  atomic.Pointer[targetSet]
+	churns   atomic.Pointer[[]exposedChurn]
 }
 
 var _ prometheus.TransactionalGatherer = (*Exporter)(nil)
 
-// New returns an Exporter without targets. It fails where the options cannot
+// New returns an Exporter without targets and churns. It fails where the options cannot
 // work.
 func New(options Options) (*Exporter, error) {
 	if err := options.Histograms.validate(); err != nil {
@@ -66,7 +68,7 @@ func New(options Options) (*Exporter, error) {
 			return nil, err
 		}
 	}
-	return e, e.SetTargets(nil)
+	return e, errors.Join(e.SetTargets(nil), e.SetChurns(nil))
 }
 
 // Register adds a collector of families that are not in the catalogue of this
@@ -92,6 +94,20 @@ func (e *Exporter) SetTargets(targets []Target) error {
 	return nil
 }
 
+// SetChurns replaces all churns: the next scrape shows these. It fails, and
+// changes nothing, where two have the same name, where one is not valid UTF-8
+// or where a function is missing.
+//
+// A scrape that is under way may still ask the churns of before for a moment.
+func (e *Exporter) SetChurns(churns []Churn) error {
+	exposed, err := exposeChurns(churns)
+	if err != nil {
+		return err
+	}
+	e.churns.Store(&exposed)
+	return nil
+}
+
 // Gather returns all families, sorted by name. They are valid until done is
 // called, which must happen exactly once, because the next scrape reuses them.
 // With an error the families that could be gathered are returned nevertheless.
@@ -102,6 +118,10 @@ func (e *Exporter) Gather() (families []*dto.MetricFamily, done func(), err erro
 	e.writeProcess(p)
 	for i := range set.targets {
 		p.writeTarget(&set.targets[i])
+	}
+	churns := *e.churns.Load()
+	for i := range churns {
+		p.writeChurn(&churns[i])
 	}
 	own, ownErr := p.finish()
 	others, err := e.registry.Gather()
@@ -124,12 +144,7 @@ func (e *Exporter) writeProcess(p *page) {
 	if e.options.Reload != nil {
 		r := e.options.Reload()
 		w.gauge(reloadSuccessful, truth(r.Successful))
-		seconds := 0.0
-		if !r.Success.IsZero() {
-			// Milliseconds are exact in a float64, nanoseconds are not.
-			seconds = float64(r.Success.UnixMilli()) / 1000
-		}
-		w.gauge(reloadTimestamp, seconds)
+		w.gauge(reloadTimestamp, unixSeconds(r.Success))
 	}
 }
 
@@ -138,6 +153,15 @@ func merge(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y *dto.MetricFamily) int { return cmp.Compare(x.GetName(), y.GetName()) })
 	return all
+}
+
+// unixSeconds returns t as seconds since the Unix epoch, 0 where it is not
+// known. Milliseconds are exact in a float64, nanoseconds are not.
+func unixSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 func truth(b bool) float64 {

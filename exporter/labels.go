@@ -28,6 +28,10 @@ type labels struct {
 	lookupTimeout  *dto.LabelPair
 	lookupError    *dto.LabelPair
 	added, removed *dto.LabelPair
+	churnPhase     [probe.NumChurnPhases]*dto.LabelPair
+	churnState     [numChurnStates]*dto.LabelPair
+	churnError     [NumChurnErrors]*dto.LabelPair
+	direction      [2]*dto.LabelPair // Up, Down
 }
 
 func newLabels() (l labels) {
@@ -62,6 +66,17 @@ func newLabels() (l labels) {
 	l.lookupError = pair("reason", "error")
 	l.added = pair("direction", "added")
 	l.removed = pair("direction", "removed")
+	for i := range l.churnPhase {
+		l.churnPhase[i] = pair("phase", probe.ChurnPhase(i).String())
+	}
+	for i, state := range churnStates() {
+		l.churnState[i] = pair("state", state)
+	}
+	for i := range l.churnError {
+		l.churnError[i] = pair("reason", ChurnError(i).String())
+	}
+	l.direction[Up] = pair("direction", "up")
+	l.direction[Down] = pair("direction", "down")
 	return l
 }
 

@@ -52,8 +52,8 @@ type Histograms struct {
 	// up to a power of two, which is a bucket boundary in every schema. At
 	// least 2^-128.
 	ZeroThreshold float64
-	// Bounds are the classic boundaries that the recorders count with. Those of
-	// lateness hold for self latency too.
+	// Bounds are the classic boundaries that the recorders and the churns count
+	// with. Those of lateness hold for self latency too.
 	Bounds *record.Bounds
 }
 
@@ -103,6 +103,8 @@ func (h *Histograms) bounds(f family) *record.Boundaries {
 		return h.Bounds.Phase
 	case handshakeTime:
 		return h.Bounds.Handshake
+	case churnConvergence:
+		return h.Bounds.Convergence
 	default:
 		return h.Bounds.Lateness
 	}

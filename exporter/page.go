@@ -17,6 +17,7 @@ type page struct {
 	families [numFamilies]pool
 	snapshot record.Snapshot
 	self     record.Distribution
+	churn    ChurnState
 	out      []*dto.MetricFamily
 	errs     [numFamilies]error
 

@@ -115,6 +115,7 @@ func (t *Target) check(kept map[string]struct{}) error {
 func keptLabels() map[string]struct{} {
 	kept := map[string]struct{}{
 		labelTarget:         {},
+		labelChurn:          {},
 		model.JobLabel:      {},
 		model.InstanceLabel: {},
 		model.BucketLabel:   {},
