@@ -1,0 +1,181 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	oneTry     = false
+	anotherTry = true
+)
+
+// idlePerBackend is more than a door ever has in flight at one backend, so
+// that connections are not thrown away after a burst.
+const idlePerBackend = 100
+
+// copyBuffer is enough for a backend's answer, in bytes.
+const copyBuffer = 4 << 10
+
+var errNoEndpoint = errors.New("there is no backend to route to")
+
+// proxy is what both doors are made of: it passes requests on to the backends
+// in turn, over connections that are kept.
+type proxy struct {
+	retry     bool // another backend, when one cannot be connected to
+	transport *http.Transport
+	buffers   buffers
+	next      atomic.Uint32
+	log       *log.Logger
+}
+
+func newProxy(retry bool, logger *slog.Logger) *proxy {
+	dialer := &net.Dialer{Timeout: time.Second}
+	return &proxy{
+		retry: retry,
+		transport: &http.Transport{
+			DialContext:         dialer.DialContext,
+			DisableCompression:  true,
+			MaxIdleConnsPerHost: idlePerBackend,
+			IdleConnTimeout:     30 * time.Second,
+		},
+		log: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// close closes the connections to the backends. No request may be in flight.
+func (p *proxy) close() { p.transport.CloseIdleConnections() }
+
+// handler returns a handler that routes to the addresses that endpoints
+// returns for each request.
+func (p *proxy) handler(endpoints func() []string) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme = "http"
+			r.SetXForwarded()
+		},
+		Transport:  &route{proxy: p, endpoints: endpoints},
+		BufferPool: &p.buffers,
+		ErrorLog:   p.log,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if errors.Is(err, errNoEndpoint) {
+				http.Error(w, "no backend is ready", http.StatusServiceUnavailable)
+				return
+			}
+			http.Error(w, "the backend cannot be reached", http.StatusBadGateway)
+		},
+	}
+}
+
+// route chooses a backend for each request.
+type route struct {
+	proxy     *proxy
+	endpoints func() []string
+}
+
+// RoundTrip sends the request to the next backend in turn.
+func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
+	endpoints := r.endpoints()
+	tries := min(1, len(endpoints))
+	if r.proxy.retry && (request.Body == nil || request.Body == http.NoBody) {
+		tries = len(endpoints)
+	}
+	first := int(r.proxy.next.Add(1))
+	err := errNoEndpoint
+	for i := range tries {
+		var response *http.Response
+		if response, err = r.send(request, endpoints[(first+i)%len(endpoints)]); err == nil {
+			return response, nil
+		}
+		if !unconnected(err) || request.Context().Err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+func (r *route) send(request *http.Request, address string) (*http.Response, error) {
+	url := *request.URL
+	url.Host = address
+	out := request.WithContext(request.Context()) // a copy: a RoundTripper leaves what it was given as it was
+	out.URL = &url
+	return r.proxy.transport.RoundTrip(out)
+}
+
+// unconnected reports whether a request failed before a byte of it was sent,
+// so that sending it elsewhere cannot do anything twice.
+func unconnected(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// buffers keeps the memory through which answers are copied.
+type buffers struct{ pool sync.Pool }
+
+// Get returns a buffer.
+func (b *buffers) Get() []byte {
+	if kept, ok := b.pool.Get().(*[copyBuffer]byte); ok {
+		return kept[:]
+	}
+	return make([]byte, copyBuffer)
+}
+
+// Put takes a buffer back that Get returned.
+func (b *buffers) Put(buffer []byte) { b.pool.Put((*[copyBuffer]byte)(buffer)) }
+
+// reloader is the door "reloading": a proxy with a fault that is well known.
+// It hears late of a change of the endpoints, and until then routes to backends
+// that are gone. Then it starts anew to follow it: the old worker stands still
+// while the configuration is loaded, is ended with all its connections, and the
+// new one takes its time to come.
+type reloader struct {
+	entrance *entrance
+	proxy    *proxy
+	backends *Backends
+	timing   timing
+}
+
+// run serves until ctx is done.
+func (r *reloader) run(ctx context.Context) {
+	for {
+		endpoints, changed := r.backends.watch()
+		frozen := make(chan struct{})
+		listener := r.entrance.listener()
+		worker := serve(listener, freezable(frozen, r.proxy.handler(func() []string { return endpoints })), r.proxy.log)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			sleep(ctx, r.timing.learn)
+			close(frozen)
+			_ = listener.Close()
+			sleep(ctx, r.timing.load)
+		}
+		worker.close()
+		r.proxy.transport.CloseIdleConnections() // the old worker's
+		if !sleep(ctx, r.timing.reload) {
+			return
+		}
+	}
+}
+
+// freezable answers no request that comes when frozen is closed. They hang
+// until their connection is closed.
+func freezable(frozen <-chan struct{}, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		select {
+		case <-frozen:
+			<-request.Context().Done()
+			panic(http.ErrAbortHandler)
+		default:
+			handler.ServeHTTP(w, request)
+		}
+	})
+}
