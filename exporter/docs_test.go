@@ -6,119 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 )
-
-// usualTarget is a target whose host is a name, with an objective, that has
-// seen one status code and, over TLS, one kind of handshake.
-func usualTarget(tls, churned bool) Target {
-	f := &fakeTarget{snapshot: emptySnapshot()}
-	f.snapshot.Responses = []record.ResponseCount{{Code: 200, Protocol: probe.HTTP11}}
-	if tls {
-		f.snapshot.Handshakes = []record.HandshakeCount{{Version: 0x0304, Cipher: 0x1301, Group: 29}}
-		f.snapshot.Certificate.Seen = true
-	}
-	return f.fill(Target{
-		Name: "door", TLS: tls, Named: true, Churned: churned,
-		Objective: time.Second, ObjectiveRatio: 0.99,
-	})
-}
-
-// closedLoop is a usualTarget, without an objective, in a closed loop.
-func closedLoop(tls bool) Target {
-	t := usualTarget(tls, false)
-	t.Loop, t.Objective, t.ObjectiveRatio = "closed", 0, 0
-	return t
-}
-
-// seriesOf counts the series that a Prometheus stores of each family of a
-// target: a native histogram is one, a classic one is its buckets, the
-// infinite one, sum and count.
-func seriesOf(t *testing.T, target Target, classic, native bool) (by [numFamilies]int, all int) {
-	t.Helper()
-	h := DefaultHistograms()
-	h.Classic, h.Native = classic, native
-	families, err := checked(newExporter(t, Options{Histograms: h}, target)).Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]*dto.MetricFamily{}
-	for _, f := range families {
-		byName[f.GetName()] = f
-	}
-	for i, m := range catalogue {
-		if m.Scope != PerTarget {
-			continue
-		}
-		for _, metric := range byName[m.Name].GetMetric() {
-			n := 1
-			if h := metric.GetHistogram(); h != nil {
-				n = 0
-				if native {
-					n++
-				}
-				if classic {
-					n += len(h.GetBucket()) + 3
-				}
-			}
-			by[i] += n
-			all += n
-		}
-	}
-	return by, all
-}
-
-// TestSeries holds the numbers that the documentation and the planning of a
-// Prometheus rest on.
-func TestSeries(t *testing.T) {
-	http, https, churned := usualTarget(false, false), usualTarget(true, false), usualTarget(true, true)
-	for _, row := range []struct {
-		name            string
-		target          Target
-		classic, native bool
-		want            int
-	}{
-		// Failures: schedule 2, resolve 3, connect 6, write 4, read 6, response 5
-		// = 26; with tls 7 = 33. Openings: resolve 3, connect 6 = 9; with tls 16.
-		// Single series: scheduled, requests, within objective, 2 objectives, 1
-		// response, 2 bytes, in flight, backlog, rate, info, clamped, 2
-		// connections, opened, lookups, addresses = 18. Several: 21 quantiles, 10
-		// close reasons, 3 lookup failures, 2 address changes = 36.
-		// Histograms of 16 bounds: latency 2, service time 2, phases without tls
-		// 5 = 9, each 16 + 3 = 19: 171. Lateness 9 + 3 = 12.
-		{"HTTP, classic", http, true, false, 26 + 9 + 18 + 36 + 171 + 12},
-		{"HTTP, native", http, false, true, 26 + 9 + 18 + 36 + 9 + 1},
-		{"HTTP, both", http, true, true, 26 + 9 + 18 + 36 + 171 + 12 + 9 + 1},
-		// TLS: 1 kind of handshake, 4 of the certificate, histograms of the phase
-		// and 2 of handshakes.
-		{"HTTPS, classic", https, true, false, 33 + 16 + 18 + 36 + 5 + 171 + 3*19 + 12},
-		{"HTTPS, native", https, false, true, 33 + 16 + 18 + 36 + 5 + 9 + 3 + 1},
-		// Two more churn phases: requests, within objective, 33 failures and 2
-		// latency histograms each.
-		{"HTTPS with churn, classic", churned, true, false, 348 + 2*(1+1+33+2*19)},
-		{"HTTPS with churn, native", churned, false, true, 121 + 2*(1+1+33+2)},
-		// Without an intended time: no schedule/expired, 5 of the single series
-		// (within objective, 2 objectives, rate, clamped), no quantiles, latency,
-		// wait and lateness.
-		{"closed loop over HTTP, classic", closedLoop(false), true, false, 272 - 1 - 5 - 21 - 3*19 - 12},
-		{"closed loop over HTTPS, classic", closedLoop(true), true, false, 348 - 1 - 5 - 21 - 3*19 - 12},
-		{"closed loop over HTTPS, native", closedLoop(true), false, true, 121 - 1 - 5 - 21 - 3 - 1},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if by, got := seriesOf(t, row.target, row.classic, row.native); got != row.want {
-				t.Errorf("%d series, want %d", got, row.want)
-				for i, n := range by {
-					t.Logf("%s: %d", catalogue[i].Name, n)
-				}
-			}
-		})
-	}
-}
 
 func TestDocumentation(t *testing.T) {
 	file := filepath.Join("..", "docs", "METRICS.md")
@@ -141,6 +32,8 @@ func documentation(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(docsHead)
 	writeTable(&b, PerTarget)
+	b.WriteString(docsChurn)
+	writeTable(&b, PerChurn)
 	b.WriteString(docsProcess)
 	writeTable(&b, PerProcess)
 	writeTaxonomy(&b)
@@ -152,6 +45,7 @@ func documentation(t *testing.T) string {
 	}{
 		{"latency, service time, phase, TLS handshake", bounds.Latency},
 		{"lateness, self latency", bounds.Lateness},
+		{"convergence of a churn", bounds.Convergence},
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", f.names, strings.Trim(fmt.Sprint(f.bounds.Seconds()), "[]"))
 	}
@@ -204,10 +98,6 @@ func writeTaxonomy(b *strings.Builder) {
 func writeSeries(t *testing.T, b *strings.Builder) {
 	b.WriteString(docsSeries)
 	targets := []Target{usualTarget(false, false), usualTarget(true, false), usualTarget(true, true), closedLoop(true)}
-	type column struct {
-		by  [numFamilies]int
-		all int
-	}
 	var columns []column
 	for _, target := range targets {
 		for _, classic := range []bool{true, false} {
@@ -216,8 +106,24 @@ func writeSeries(t *testing.T, b *strings.Builder) {
 			columns = append(columns, c)
 		}
 	}
+	writeColumns(b, PerTarget, columns)
+	b.WriteString(docsSeriesOfChurn)
+	columns = make([]column, 2)
+	for i := range columns {
+		columns[i].by, columns[i].all = seriesOfChurn(t, i == 0, i == 1)
+	}
+	writeColumns(b, PerChurn, columns)
+}
+
+// column is how many series each family has in one case.
+type column struct {
+	by  [numFamilies]int
+	all int
+}
+
+func writeColumns(b *strings.Builder, scope Scope, columns []column) {
 	for _, m := range Catalogue() {
-		if m.Scope != PerTarget {
+		if m.Scope != scope {
 			continue
 		}
 		fmt.Fprintf(b, "| `%s` |", m.Name)
@@ -258,6 +164,13 @@ requests_scheduled_total = sum(requests_total) + requests_in_flight + requests_b
 ` + "```" + `
 
 Histograms may be ahead of the counters by the requests in flight, and are never behind.
+
+`
+
+const docsChurn = `
+## Of each churn
+
+Every series carries ` + "`churn`" + `, the name of the churn, besides the labels below, and exists from the start.
 
 `
 
@@ -306,4 +219,13 @@ both kinds stored, a target has the classic number and one more for each histogr
 
 | metric | HTTP, classic | native | HTTPS, classic | native | HTTPS with churn, classic | native | HTTPS, closed loop, classic | native |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
+`
+
+const docsSeriesOfChurn = `
+## Series of a churn
+
+Of each churn, besides what its targets have more because they are tied to one.
+
+| metric | classic | native |
+|---|---:|---:|
 `

@@ -37,14 +37,17 @@ func TestExposition(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		targets []Target
+		churns  []Churn
 	}{
-		{"no_targets", nil},
-		{"plain", []Target{plainTarget()}},
-		{"all", []Target{plainTarget(), fullTarget()}},
-		{"closed", []Target{closedTarget()}},
+		{"no_targets", nil, nil},
+		{"plain", []Target{plainTarget()}, nil},
+		{"all", []Target{plainTarget(), fullTarget()}, []Churn{testChurn()}},
+		{"closed", []Target{closedTarget()}, nil},
+		{"churned", []Target{churnedTarget()}, []Churn{newChurn()}},
+		{"churns", nil, []Churn{testChurn(), newChurn()}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			e := newExporter(t, testOptions(), row.targets...)
+			e := withChurns(t, newExporter(t, testOptions(), row.targets...), row.churns...)
 			file := filepath.Join("testdata", row.name+".prom")
 			if *update {
 				text, err := testutil.GatherAndFormat(checked(e), expfmt.TypeTextPlain, ownNames()...)
@@ -94,7 +97,7 @@ func TestTargetThatBecameClosed(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	e := newExporter(t, testOptions(), plainTarget(), fullTarget())
+	e := withChurns(t, newExporter(t, testOptions(), plainTarget(), fullTarget()), testChurn())
 	problems, err := testutil.GatherAndLint(checked(e))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +108,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestCatalogueMatchesExposition(t *testing.T) {
-	e := newExporter(t, testOptions(), plainTarget(), fullTarget())
+	e := withChurns(t, newExporter(t, testOptions(), plainTarget(), fullTarget()), testChurn())
 	families, err := checked(e).Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +131,11 @@ func TestCatalogueMatchesExposition(t *testing.T) {
 			t.Errorf("%s has the help %q, the catalogue says %q", m.Name, f.GetHelp(), m.Help)
 		}
 		want := slices.Clone(m.Labels)
-		if m.Scope == PerTarget {
+		switch m.Scope {
+		case PerTarget:
 			want = append(want, "target", "front", "site")
+		case PerChurn:
+			want = append(want, "churn")
 		}
 		slices.Sort(want)
 		for _, metric := range f.GetMetric() {
@@ -215,6 +221,7 @@ func TestSetTargetsRefuses(t *testing.T) {
 		{"name not UTF-8", with(func(t *Target) { t.Name = "\xff" }), `exposing target "\xff": "\xff" is not valid UTF-8`},
 		{"URL not UTF-8", with(func(t *Target) { t.URL = "\xff" }), `exposing target "plain": "\xff" is not valid UTF-8`},
 		{"kept label", label("reason", "x"), `exposing target "plain": label name "reason" is kept for the metrics themselves`},
+		{"churn label", label("churn", "x"), `exposing target "plain": label name "churn" is kept for the metrics themselves`},
 		{"target label", label("target", "x"), `exposing target "plain": label name "target" is kept for the metrics themselves`},
 		{"bucket label", label("le", "x"), `exposing target "plain": label name "le" is kept for the metrics themselves`},
 		{"job label", label("job", "x"), `exposing target "plain": label name "job" is kept for the metrics themselves`},
@@ -334,11 +341,11 @@ func TestWrongClassicBuckets(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	e := newExporter(t, testOptions())
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "steadyprobe_churn_leader", Help: "Test."})
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "steadyprobe_shard_info", Help: "Test."})
 	if err := e.Register(g); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(checked(e), "steadyprobe_churn_leader"); n != 1 || err != nil {
+	if n, err := testutil.GatherAndCount(checked(e), "steadyprobe_shard_info"); n != 1 || err != nil {
 		t.Errorf("got %d series and error %v, want 1", n, err)
 	}
 	if err := e.Register(g); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
@@ -368,6 +375,12 @@ func TestConcurrently(t *testing.T) {
 				t.Error(err)
 			}
 			if err := e.SetTargets([]Target{fullTarget()}); err != nil {
+				t.Error(err)
+			}
+			if err := e.SetChurns([]Churn{testChurn(), newChurn()}); err != nil {
+				t.Error(err)
+			}
+			if err := e.SetChurns(nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -420,7 +433,7 @@ func TestLedgerIsReadFirst(t *testing.T) {
 }
 
 func TestCreatedTimestamps(t *testing.T) {
-	e := newExporter(t, testOptions(), plainTarget())
+	e := withChurns(t, newExporter(t, testOptions(), plainTarget()), testChurn())
 	families, err := checked(e).Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -431,7 +444,7 @@ func TestCreatedTimestamps(t *testing.T) {
 			continue
 		}
 		want := testStart
-		if catalogue[i].Scope == PerTarget {
+		if catalogue[i].Scope != PerProcess {
 			want = testCreated
 		}
 		for _, m := range f.GetMetric() {

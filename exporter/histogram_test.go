@@ -327,12 +327,30 @@ steadyprobe_self_latency_seconds_count 1
 
 // TestSteadyScrapeAllocates uses one page by hand, because a pool may drop it.
 func TestSteadyScrapeAllocates(t *testing.T) {
-	e := newExporter(t, testOptions(), fullTarget(), plainTarget())
-	p, set := newPage(e.layout), e.targets.Load()
+	// One that has the states of churns at hand, as reading one is not measured.
+	states := []ChurnState{{}, {}}
+	testChurn().Read(&states[0])
+	var churns []Churn
+	for i := range states {
+		from := &states[i]
+		churns = append(churns, Churn{Name: string(rune('a' + i)), Read: func(s *ChurnState) {
+			room := s.Convergence
+			*s = *from
+			for i := range room {
+				s.Convergence[i] = room[i]
+				copyTo(&s.Convergence[i], &from.Convergence[i])
+			}
+		}})
+	}
+	e := withChurns(t, newExporter(t, testOptions(), fullTarget(), plainTarget()), churns...)
+	p, set, exposed := newPage(e.layout), e.targets.Load(), *e.churns.Load()
 	if n := testing.AllocsPerRun(100, func() {
 		p.reset()
 		for i := range set.targets {
 			p.writeTarget(&set.targets[i])
+		}
+		for i := range exposed {
+			p.writeChurn(&exposed[i])
 		}
 		if _, err := p.finish(); err != nil {
 			t.Error(err)

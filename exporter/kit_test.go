@@ -173,6 +173,27 @@ func closedTarget() Target {
 	return t
 }
 
+// testChurn has begun three steps, one of which converged at once, and was
+// refused one.
+func testChurn() Churn {
+	b := record.DefaultBounds().Convergence
+	return Churn{Name: "shop-backend", Created: testCreated, Read: func(s *ChurnState) {
+		s.Baseline, s.Desired, s.Ready, s.Endpoints = 2, 4, 3, 1
+		s.Phase, s.State = probe.ScalingUp, "running"
+		s.Steps = [2]uint64{Up: 2, Down: 1}
+		s.Errors[ChurnConflict], s.Errors[ChurnOther] = 1, 2
+		up, down := distribution(b, 1500*time.Millisecond, 2*time.Second), distribution(b, 0)
+		copyTo(&s.Convergence[Up], &up)
+		copyTo(&s.Convergence[Down], &down)
+		s.Leader, s.RestorePending, s.LastBeat = true, true, testCreated.Add(1500*time.Millisecond)
+	}}
+}
+
+// newChurn has done nothing yet, and says nothing.
+func newChurn() Churn {
+	return Churn{Name: "a-backend", Created: testCreated, Read: func(*ChurnState) {}}
+}
+
 func testOptions() Options {
 	return Options{
 		Start:      testStart,
@@ -197,6 +218,15 @@ func newExporter(t testing.TB, o Options, targets ...Target) *Exporter {
 		t.Fatal(err)
 	}
 	if err := e.SetTargets(targets); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// withChurns has the exporter show the churns too.
+func withChurns(t testing.TB, e *Exporter, churns ...Churn) *Exporter {
+	t.Helper()
+	if err := e.SetChurns(churns); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -231,4 +261,10 @@ type counted int64
 func (c *counted) Write(b []byte) (int, error) {
 	*c += counted(len(b))
 	return len(b), nil
+}
+
+// churnedTarget is one that a churn is tied to, before its first request.
+func churnedTarget() Target {
+	f := &fakeTarget{snapshot: emptySnapshot(), resolver: ResolverStats{Addresses: 1}}
+	return f.fill(Target{Name: "churned", URL: "http://192.0.2.1/", Rate: 1, Reuse: true, Churned: true, Objective: time.Second})
 }
