@@ -15,11 +15,11 @@ import (
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 
+	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
-	"github.com/steadyprobe/steadyprobe/web"
 )
 
 // Options say what [Run] runs.
@@ -54,10 +54,15 @@ const shutdownLimit = 5 * time.Second
 type daemon struct {
 	options  Options
 	config   *config.Config
+	embedded churn.Workload // the backends of the demo; nil: this is none
+	loaded   time.Time
+
 	engine   *engine
+	bounds   *record.Bounds
 	exporter *exporter.Exporter
 	probed   []*probed
-	loaded   time.Time
+	churns   *churns
+	observer *observer
 	ready    atomic.Bool
 	starting sync.WaitGroup
 }
@@ -83,10 +88,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("loading --config.file: %w", err)
 	}
-	if err := checkFiles(loaded.Targets); err != nil {
+	d := &daemon{options: o, config: loaded, loaded: time.Now()}
+	return d.run(ctx)
+}
+
+// run probes until ctx is done or an endpoint fails.
+func (d *daemon) run(ctx context.Context) error {
+	if err := checkFiles(d.config.Targets); err != nil {
 		return err
 	}
-	d := &daemon{options: o, config: loaded, loaded: time.Now()}
 	// Everything that can fail comes before the first request to a door.
 	listeners, err := d.listen()
 	if err != nil {
@@ -108,7 +118,7 @@ func Run(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 	case err = <-endpoints.failed:
 	}
-	o.Logger.Info("Stopping")
+	d.options.Logger.Info("Stopping")
 	abandon()
 	d.stop()
 	answers, cancel := context.WithTimeout(context.Background(), shutdownLimit)
@@ -121,6 +131,7 @@ func Run(ctx context.Context, o Options) error {
 func (d *daemon) build() error {
 	m := &d.config.Metrics
 	bounds, err := record.NewBounds(record.Additional{
+		Convergence: m.Buckets.Convergence,
 		Latency:     m.Buckets.Latency,
 		ServiceTime: m.Buckets.ServiceTime,
 		Handshake:   m.Buckets.Handshake,
@@ -134,6 +145,7 @@ func (d *daemon) build() error {
 	histograms.Classic, histograms.Native = m.Classic, m.Native
 	histograms.Schema, histograms.MaxBuckets = m.NativeSchema, m.NativeMaxBuckets
 	histograms.Bounds = bounds
+	d.bounds = bounds
 	if d.engine, err = newEngine(d.options.Logger, bounds); err != nil {
 		return err
 	}
@@ -164,7 +176,23 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 		exported[i] = p.exported(p.recorder)
 		d.probed = append(d.probed, p)
 	}
+	if d.churns, err = d.newChurns(); err != nil {
+		return err
+	}
+	d.observer = newObserver(d.engine.clock, d.options.Logger, d.targets())
+	if err := d.exporter.SetChurns(d.churns.exported(d)); err != nil {
+		return err
+	}
 	return d.exporter.SetTargets(exported)
+}
+
+// targets returns what runs for each target.
+func (d *daemon) targets() []*target {
+	targets := make([]*target, len(d.probed))
+	for i, p := range d.probed {
+		targets[i] = p.target
+	}
+	return targets
 }
 
 // start begins to start every target, and returns at once: the daemon is ready
@@ -182,19 +210,22 @@ func (d *daemon) start(ctx context.Context) {
 			d.engine.pacing.add(p.target, from.Add(schedule.Spread(uint64(i), p.rate)), 0)
 		})
 	}
+	d.churns.start()
+	d.starting.Go(func() { d.observer.run(ctx) })
 	d.ready.Store(true)
 	d.options.Logger.Info("Probing", "targets", len(d.probed))
 }
 
-// stop ends the targets. The context of start must be done.
+// stop ends the churns while traffic still tells what it does to a door to put
+// back what they changed, then the targets. The context of start must be done.
 func (d *daemon) stop() {
 	d.ready.Store(false)
+	d.churns.close()
 	d.starting.Wait()
-	targets := make([]*target, len(d.probed))
+	targets := d.targets()
 	var longest time.Duration
-	for i, p := range d.probed {
-		targets[i] = p.target
-		longest = max(longest, p.config.Timeout)
+	for _, t := range targets {
+		longest = max(longest, t.config.Timeout)
 	}
 	d.engine.pacing.remove(targets)
 	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
@@ -218,23 +249,4 @@ func distrust(resources []exporter.Saturation) (why []string) {
 		}
 	}
 	return why
-}
-
-// page returns the rows of the landing page.
-func (d *daemon) page() []web.Target {
-	var s record.Snapshot
-	rows := make([]web.Target, len(d.probed))
-	for i, p := range d.probed {
-		rows[i] = web.Target{
-			Name:        p.config.Name,
-			URL:         p.config.URL.Public(),
-			Rate:        p.config.Rate.Float(),
-			Closed:      p.closed(),
-			Connections: p.config.Connections,
-			Ledger:      p.prober.Ledger(),
-		}
-		p.recorder.Snapshot(&s)
-		rows[i].Windows = s.Windows
-	}
-	return rows
 }

@@ -114,13 +114,16 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Ready:     d.ready.Load,
 	}
 	handler, err := web.New(web.Options{
-		Logger:   logger,
-		Gatherer: d.exporter,
-		Health:   health,
-		Version:  d.options.Version,
-		Config:   func() ([]byte, error) { return d.config.Masked(), nil },
-		Targets:  d.page,
-		Distrust: func() []string { return distrust(d.saturation()) },
+		Logger:       logger,
+		Gatherer:     d.exporter,
+		Health:       health,
+		Version:      d.options.Version,
+		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
+		Status:       d.viewStatus,
+		Targets:      d.viewTargets,
+		Churns:       d.churns.view,
+		Distribution: d.viewDistribution,
+		Timeline:     d.viewTimeline,
 	})
 	if err != nil {
 		return nil, err

@@ -126,6 +126,7 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		ObjectiveRatio: c.Objective.Ratio,
 		TLS:            c.URL.TLS(),
 		Named:          !t.resolver.Literal(),
+		Churned:        c.Churn != "",
 		Created:        t.created,
 		Ledger:         t.prober.Ledger,
 		Snapshot:       recorder.Snapshot,

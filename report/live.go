@@ -49,12 +49,18 @@ func NewLive(w io.Writer, columns int) *Live {
 	return &Live{w: w, columns: columns}
 }
 
-// Update replaces the line. The rate in it is that of the requests completed
-// since the update before. A line that is too long is cut one column short of
-// the terminal, because a full one would wrap.
+// Update shows the progress. The rate in it is that of the requests completed
+// since the update before.
 func (l *Live) Update(p Progress) {
 	line := l.line(&p)
 	l.before = p
+	l.Show(line)
+}
+
+// Show replaces the line by another, of ASCII only, so that its length is its
+// width. One that is too long is cut one column short of the terminal, because
+// a full one would wrap.
+func (l *Live) Show(line string) {
 	if len(line) >= l.columns {
 		line = line[:l.columns-1]
 	}
@@ -62,7 +68,6 @@ func (l *Live) Update(p Progress) {
 	l.width = len(line)
 }
 
-// line holds ASCII only, so that its length is its width.
 func (l *Live) line(p *Progress) string {
 	rate := 0.0
 	if span := p.Elapsed - l.before.Elapsed; span > 0 && p.Ledger.Done() >= l.before.Ledger.Done() {

@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	_ "embed" // what the demo says
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"text/template"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/demo"
+	"github.com/steadyprobe/steadyprobe/report"
+	"github.com/steadyprobe/steadyprobe/web"
+)
+
+//go:embed demo.txt
+var demoText string
+
+// DemoOptions say how [Demo] runs.
+type DemoOptions struct {
+	Options           // the configuration file is not used
+	Out     io.Writer // told where to look and, at the end, what came of it
+	// Live is told once a second how it goes, in one line of ASCII; nil: nobody
+	// is.
+	Live func(line string)
+}
+
+// Demo probes a world of its own, doors and backends in this process, until
+// ctx is done. It says where to look once its endpoints are served, and tells
+// at the end what each door felt like in each churn phase.
+func Demo(ctx context.Context, o DemoOptions) error {
+	if err := o.validate(); err != nil {
+		return fmt.Errorf("starting the demo: %w", err)
+	}
+	if o.Out == nil {
+		return errors.New("starting the demo: there is nowhere to say where to look")
+	}
+	folder, err := os.MkdirTemp("", "steadyprobe-demo-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the demo's certificate: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	world, err := demo.Start(demo.Options{Logger: o.Logger, Folder: folder})
+	if err != nil {
+		return fmt.Errorf("starting the demo: %w", err)
+	}
+	defer world.Close()
+	loaded, _, err := config.Parse(world.Configuration(), filepath.Join(folder, "steadyprobe.yml"))
+	if err != nil {
+		return fmt.Errorf("reading the demo's own configuration: %w", err)
+	}
+	d := &daemon{options: o.Options, config: loaded, embedded: world.Backends(), loaded: time.Now()}
+	return d.demonstrate(ctx, &o)
+}
+
+// demonstrate runs the daemon, tells how it goes and what came of it.
+func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
+	live, stop := context.WithCancel(ctx)
+	defer stop()
+	var telling sync.WaitGroup
+	d.options.Listening = func(main []net.Addr, health net.Addr) {
+		if len(main) > 0 {
+			tellWhere(o.Out, main[0].String(), d.config)
+		}
+		if o.Listening != nil {
+			o.Listening(main, health)
+		}
+		if o.Live != nil {
+			telling.Go(func() { d.tellLive(live, o.Live) })
+		}
+	}
+	err := d.run(ctx)
+	stop()
+	telling.Wait()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "\nWhat %v of it came to, by what the backends were doing:\n\n", time.Since(d.loaded).Round(time.Second))
+	return report.WritePhases(o.Out, d.phaseRows())
+}
+
+// tellWhere says where to look.
+func tellWhere(out io.Writer, address string, c *config.Config) {
+	rate := 0.0
+	for i := range c.Targets {
+		rate += c.Targets[i].Rate.Float()
+	}
+	t := template.Must(template.New("demo").Parse(demoText)) // a literal of this program
+	_ = t.Execute(out, map[string]any{"Address": reachable(address), "Rate": rate, "Targets": c.Targets})
+}
+
+// reachable returns an address that a browser here can open for one that is
+// listened on.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// tellLive tells once a second how it goes.
+func (d *daemon) tellLive(ctx context.Context, tell func(string)) {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-second.C:
+			tell(d.liveLine())
+		}
+	}
+}
+
+func (d *daemon) liveLine() string {
+	line := fmt.Sprintf("%.0fs", time.Since(d.loaded).Seconds())
+	for _, c := range d.churns.view() {
+		line += fmt.Sprintf(" backends %d %s", c.Ready, c.Phase)
+	}
+	for _, t := range d.viewTargets() {
+		line += fmt.Sprintf(" | %s p99 %s fail %d", t.Name, report.Duration(quantile(t.Latency[0].Quantiles, 0.99)), t.Failed)
+	}
+	return line
+}
+
+func quantile(all web.Quantiles, q float64) float64 {
+	for _, one := range all {
+		if one.Q == q {
+			return float64(one.Seconds)
+		}
+	}
+	return 0
+}
+
+// phaseRows returns what was measured of each target in each churn phase.
+func (d *daemon) phaseRows() (rows []report.PhaseRow) {
+	for _, t := range d.viewTargets() {
+		for _, p := range t.Phases {
+			r := report.PhaseRow{
+				Target: t.Name, Phase: p.Phase, Completed: p.Completed, Failed: p.Failed,
+				P50: quantile(p.Latency, 0.5), P99: quantile(p.Latency, 0.99), P999: quantile(p.Latency, 0.999),
+			}
+			if len(p.Failures) > 0 {
+				r.TopFailure = p.Failures[0].Stage + "/" + p.Failures[0].Reason
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}

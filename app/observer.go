@@ -1,0 +1,90 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
+
+// observer looks at every target once a second, knows how it fares and since
+// when, and logs when that changes. Its methods may be called concurrently.
+type observer struct {
+	clock  probe.Clock
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	seen map[*target]*observed
+}
+
+// observed is what is known of one target.
+type observed struct {
+	past   past
+	state  string
+	since  time.Time
+	reason probe.Outcome // of the last minute's failures the most frequent
+}
+
+func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *observer {
+	o := &observer{clock: clock, logger: logger, seen: map[*target]*observed{}}
+	for _, t := range targets {
+		o.seen[t] = &observed{state: starting, since: t.created}
+	}
+	return o
+}
+
+// run observes until ctx is done.
+func (o *observer) run(ctx context.Context) {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-second.C:
+			o.observe()
+		}
+	}
+}
+
+func (o *observer) observe() {
+	for t, s := range o.seen { // the map itself does not change
+		l := t.prober.Ledger()
+		o.mu.Lock()
+		before := s.state
+		s.observe(o.clock.Now(), time.Now(), &l)
+		after, reason := s.state, s.reason
+		o.mu.Unlock()
+		if after != before {
+			o.tell(t.config.Name, before, after, reason)
+		}
+	}
+}
+
+func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger) {
+	s.past.observe(now, l)
+	s.reason = s.past.recent(failuresOf(l), pastSeconds/spanOfPast).top()
+	if state := s.past.state(s.state); state != s.state {
+		s.state, s.since = state, wall
+	}
+}
+
+// tell logs a change. A failure of the last minute keeps a target from being up,
+// so that one which flaps is two lines a minute at most.
+func (o *observer) tell(name, before, after string, reason probe.Outcome) {
+	switch after {
+	case up:
+		o.logger.Info("Target is up", "target", name, "was", before)
+	case degraded, down:
+		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", reason.String())
+	}
+}
+
+// of returns what is known of a target.
+func (o *observer) of(t *target) observed {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return *o.seen[t]
+}
