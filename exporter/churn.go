@@ -32,17 +32,17 @@ const (
 
 // ChurnState is what a churn does and has done.
 type ChurnState struct {
-	Baseline       int                    // replicas to go back to; 0: none
-	Desired        int                    // replicas that were asked for last
+	Baseline       int                    // replicas before the first change; 0: it has not begun
+	Desired        int                    // replicas that the workload is asked to have
 	Ready          int                    // replicas
 	Endpoints      int                    // ready ones
 	Phase          probe.ChurnPhase       // no series of the phase is 1 for probe.NoChurn
 	State          string                 // running, dry_run, standby, paused or stopped; no series of the state is 1 for another
-	Steps          [2]uint64              // begun, by direction
+	Steps          [2]uint64              // of the plan whose scale call was accepted, by direction
 	Errors         [NumChurnErrors]uint64 // by ChurnError
-	Convergence    [2]record.Distribution // by direction, on record.Bounds.Convergence
+	Convergence    [2]record.Distribution // of the steps that have settled, by direction, on record.Bounds.Convergence
 	Leader         bool                   // this process churns, and no other
-	RestorePending bool                   // what was changed is still to be put back
+	RestorePending bool                   // the baseline is to be restored, and is not yet, or is not known to be
 	LastBeat       time.Time              // when it last looked; zero: never
 }
 

@@ -138,7 +138,7 @@ func TestConvergenceWithAddedBoundary(t *testing.T) {
 	o := Options{Histograms: DefaultHistograms()}
 	o.Histograms.Bounds = bounds
 	e := withChurns(t, newExporter(t, o), first, second)
-	want := `# HELP steadyprobe_churn_convergence_seconds Time from the scale call of a step until the ready endpoints matched.
+	want := `# HELP steadyprobe_churn_convergence_seconds Time from the scale call of a step until the ready endpoints matched for good.
 # TYPE steadyprobe_churn_convergence_seconds histogram
 ` + convergenceText("a", "down", 0, 0, 0, "0") + convergenceText("a", "up", 0, 1, 2, "401.5") +
 		convergenceText("b", "down", 0, 0, 0, "0") + convergenceText("b", "up", 0, 0, 0, "0") +
@@ -146,7 +146,7 @@ func TestConvergenceWithAddedBoundary(t *testing.T) {
 # TYPE steadyprobe_churn_leader gauge
 steadyprobe_churn_leader{churn="a"} 1
 steadyprobe_churn_leader{churn="b"} 0
-# HELP steadyprobe_churn_steps_total Steps begun, by the direction in which they change the replicas.
+# HELP steadyprobe_churn_steps_total Steps of the plan whose scale call was accepted, by the direction in which they change the replicas.
 # TYPE steadyprobe_churn_steps_total counter
 steadyprobe_churn_steps_total{churn="a",direction="down"} 0
 steadyprobe_churn_steps_total{churn="a",direction="up"} 2

@@ -173,12 +173,12 @@ var catalogue = [numFamilies]Metric{
 	churnBaseline: {
 		Name: "steadyprobe_churn_baseline_replicas", Type: Gauge, Scope: PerChurn,
 		Help: "Replicas of the workload before the churn changed them, which it goes back to.",
-		Note: "0 while there is nothing to go back to.",
+		Note: "0 before the churn has begun.",
 	},
 	churnDesired: {
 		Name: "steadyprobe_churn_desired_replicas", Type: Gauge, Scope: PerChurn,
-		Help: "Replicas that the churn asked for last.",
-		Note: "In a dry run, those that it would have asked for.",
+		Help: "Replicas that the workload is asked to have, by whomever.",
+		Note: "In a dry run, not those that the churn would ask for.",
 	},
 	churnReady: {
 		Name: "steadyprobe_churn_ready_replicas", Type: Gauge, Scope: PerChurn,
@@ -200,8 +200,8 @@ var catalogue = [numFamilies]Metric{
 	},
 	churnSteps: {
 		Name: "steadyprobe_churn_steps_total", Type: Counter, Scope: PerChurn, Labels: []string{"direction"},
-		Help: "Steps begun, by the direction in which they change the replicas.",
-		Note: "`direction` is `up` or `down`.",
+		Help: "Steps of the plan whose scale call was accepted, by the direction in which they change the replicas.",
+		Note: "`direction` is `up` or `down`. A dry run has none; a restore is none.",
 	},
 	churnErrors: {
 		Name: "steadyprobe_churn_errors_total", Type: Counter, Scope: PerChurn, Labels: []string{"reason"},
@@ -210,8 +210,8 @@ var catalogue = [numFamilies]Metric{
 	},
 	churnConvergence: {
 		Name: "steadyprobe_churn_convergence_seconds", Type: Histogram, Scope: PerChurn, Labels: []string{"direction"},
-		Help: "Time from the scale call of a step until the ready endpoints matched.",
-		Note: "`direction` is `up` or `down`. A step that did not converge is not observed.",
+		Help: "Time from the scale call of a step until the ready endpoints matched for good.",
+		Note: "`direction` is `up` or `down`. A step counts once it has settled; one that never did is not observed.",
 	},
 	churnLeader: {
 		Name: "steadyprobe_churn_leader", Type: Gauge, Scope: PerChurn,
@@ -219,7 +219,7 @@ var catalogue = [numFamilies]Metric{
 	},
 	churnRestorePending: {
 		Name: "steadyprobe_churn_restore_pending", Type: Gauge, Scope: PerChurn,
-		Help: "Whether the workload has other replicas than its baseline and the churn is still to put them back.",
+		Help: "Whether the baseline is to be restored and is not yet, or is not known to be.",
 	},
 	churnLastBeat: {
 		Name: "steadyprobe_churn_last_beat_timestamp_seconds", Type: Gauge, Scope: PerChurn,
