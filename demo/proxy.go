@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"context"
 	"errors"
 	"log"
 	"log/slog"
@@ -34,7 +33,8 @@ type proxy struct {
 	transport *http.Transport
 	buffers   buffers
 	next      atomic.Uint32
-	log       *log.Logger
+	logger    *slog.Logger
+	log       *log.Logger // the same at debug level, as net/http wants it
 }
 
 func newProxy(retry bool, logger *slog.Logger) *proxy {
@@ -47,7 +47,8 @@ func newProxy(retry bool, logger *slog.Logger) *proxy {
 			MaxIdleConnsPerHost: idlePerBackend,
 			IdleConnTimeout:     30 * time.Second,
 		},
-		log: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		logger: logger,
+		log:    slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -130,52 +131,3 @@ func (b *buffers) Get() []byte {
 
 // Put takes a buffer back that Get returned.
 func (b *buffers) Put(buffer []byte) { b.pool.Put((*[copyBuffer]byte)(buffer)) }
-
-// reloader is the door "reloading": a proxy with a fault that is well known.
-// It hears late of a change of the endpoints, and until then routes to backends
-// that are gone. Then it starts anew to follow it: the old worker stands still
-// while the configuration is loaded, is ended with all its connections, and the
-// new one takes its time to come.
-type reloader struct {
-	entrance *entrance
-	proxy    *proxy
-	backends *Backends
-	timing   timing
-}
-
-// run serves until ctx is done.
-func (r *reloader) run(ctx context.Context) {
-	for {
-		endpoints, changed := r.backends.watch()
-		frozen := make(chan struct{})
-		listener := r.entrance.listener()
-		worker := serve(listener, freezable(frozen, r.proxy.handler(func() []string { return endpoints })), r.proxy.log)
-		select {
-		case <-ctx.Done():
-		case <-changed:
-			sleep(ctx, r.timing.learn)
-			close(frozen)
-			_ = listener.Close()
-			sleep(ctx, r.timing.load)
-		}
-		worker.close()
-		r.proxy.transport.CloseIdleConnections() // the old worker's
-		if !sleep(ctx, r.timing.reload) {
-			return
-		}
-	}
-}
-
-// freezable answers no request that comes when frozen is closed. They hang
-// until their connection is closed.
-func freezable(frozen <-chan struct{}, handler http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		select {
-		case <-frozen:
-			<-request.Context().Done()
-			panic(http.ErrAbortHandler)
-		default:
-			handler.ServeHTTP(w, request)
-		}
-	})
-}

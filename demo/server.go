@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"log"
 	"net"
 	"net/http"
@@ -12,22 +13,25 @@ type server struct {
 	http   http.Server
 	served chan struct{}
 	conns  sync.WaitGroup
+	end    context.CancelFunc
 }
 
 // serve answers the connections of the listener in the background until the
 // server is closed. It owns the listener.
 func serve(listener net.Listener, handler http.Handler, log *log.Logger) *server {
-	s := &server{served: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	s := &server{served: make(chan struct{}), end: end}
 	s.http = http.Server{
 		Handler:        handler,
 		ErrorLog:       log,
 		MaxHeaderBytes: 64 << 10,
 		Protocols:      new(http.Protocols),
+		BaseContext:    func(net.Listener) context.Context { return ctx },
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
 				s.conns.Add(1)
-			case http.StateClosed, http.StateHijacked:
+			case http.StateClosed: // no handler of this package takes a connection over
 				s.conns.Done()
 			}
 		},
@@ -48,5 +52,8 @@ func (s *server) close() {
 	// A connection that was accepted while the others were closed is known to
 	// the server only now.
 	_ = s.http.Close()
+	// net/http does not see the end of a connection whose request has a body
+	// that was not read, and a handler may wait for it.
+	s.end()
 	s.conns.Wait()
 }

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func quick() settings {
 	s := defaults()
 	s.timing.start = 60 * time.Millisecond
-	s.timing.drain = 150 * time.Millisecond
+	s.timing.drain = 250 * time.Millisecond
 	s.timing.cold = 100 * time.Millisecond
-	s.timing.learn = 300 * time.Millisecond
+	s.timing.learn = 450 * time.Millisecond
 	s.timing.reload = 100 * time.Millisecond
 	return s
 }
@@ -237,8 +237,9 @@ func TestChurnUnderLoad(t *testing.T) {
 		if err := w.Backends().Scale(ctx, replicas); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(900 * time.Millisecond) // 300 ms learn, 25 load, 100 reload, and settled again
+		time.Sleep(time.Second) // at most 60 ms start, 450 learn, 25 load, 100 reload
 	}
+	time.Sleep(400 * time.Millisecond) // settled again
 	stop()
 	running.Wait()
 
@@ -254,11 +255,13 @@ func TestChurnUnderLoad(t *testing.T) {
 		if f.at.After(changes[1]) {
 			since = f.at.Sub(changes[1])
 		}
-		if since < 0 || since > 2*time.Second {
+		if since < 0 || since > time.Second {
 			t.Errorf("reloading-http failed %v after a change: %s", since, f.text)
 		}
-		if strings.Contains(f.text, "EOF") || strings.Contains(f.text, "reset") {
-			f.text = "cut"
+		for _, text := range []string{"EOF", "reset", "broken pipe", "server closed idle connection"} {
+			if strings.Contains(f.text, text) { // whichever the client met first
+				f.text = "cut"
+			}
 		}
 		kinds[f.text]++
 	}
