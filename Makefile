@@ -47,7 +47,8 @@ gobench: ## the benchmarks of the packages
 run: ## a door and the daemon that probes it
 	@scripts/run
 
-demo: run ## the same
+demo: build ## all in one process: doors, backends that come and go, and the probe
+	@bin/steadyprobe demo
 
 clean: ## remove what was built
 	rm -rf bin
