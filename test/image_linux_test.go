@@ -37,6 +37,7 @@ func image(t *testing.T, o testbed.ImageOptions) *testbed.Image {
 // TestImage builds the image with both stages of the Dockerfile and runs it as
 // OpenShift does.
 func TestImage(t *testing.T) {
+	checkLeaks(t)
 	d := startNGINX(t, 0, true)
 	authority, err := os.ReadFile(d.caFile)
 	if err != nil {
