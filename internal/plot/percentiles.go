@@ -139,7 +139,7 @@ func describeCurves(series []Series, curves []curve) string {
 				fmt.Fprintf(&b, " %s within %s,", q.name, roundDuration(d))
 			}
 		}
-		fmt.Fprintf(&b, " all %.0f within %s.", c.rest[0], roundDuration(c.cells[len(c.cells)-1].Highest))
+		fmt.Fprintf(&b, " all %.0f requests within %s.", c.rest[0], roundDuration(c.cells[len(c.cells)-1].Highest))
 	}
 	return b.String()
 }

@@ -133,18 +133,18 @@ func timelineEntries(p palette, lines []Line, inside []track, bands []Band) []en
 		entries = append(entries, p.lineEntry(i, text))
 	}
 	if failed {
-		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, middle float64) {
+		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, y float64) {
 			c.fill(p.text, []rect{
-				{left + 6, middle, left + 6 + 2*markHalf, middle + 6},
-				{left + 13, middle - 6, left + 13 + 2*markHalf, middle + 6},
-				{left + 20, middle - 2, left + 20 + 2*markHalf, middle + 6},
+				{left + 6, y, left + 6 + 2*markHalf, y + 6},
+				{left + 13, y - 6, left + 13 + 2*markHalf, y + 6},
+				{left + 20, y - 2, left + 20 + 2*markHalf, y + 6},
 			})
 		}})
 	}
 	for _, kind := range []Kind{ScalingUp, ScalingDown} {
 		if slices.ContainsFunc(bands, func(b Band) bool { return b.Kind == kind }) {
-			entries = append(entries, entry{text: strings.ReplaceAll(string(kind), "_", " "), sample: func(c *canvas, left, middle float64) {
-				shade, bar := p.band(kind, left+2, left+sampleWidth-2, middle-7, 6, middle+7)
+			entries = append(entries, entry{text: strings.ReplaceAll(string(kind), "_", " "), sample: func(c *canvas, left, y float64) {
+				shade, bar := p.band(kind, left+2, left+sampleWidth-2, y-7, 6, y+7)
 				c.fill(p.shade(kind).shade, []rect{shade})
 				c.fill(p.shade(kind).bar, []rect{bar})
 			}})
@@ -237,7 +237,7 @@ func (s *sheet) drawBands(x timeAxis, bands []Band) {
 func (s *sheet) drawTrack(i int, x timeAxis, y latencyAxis, points []Point) {
 	var lines [][]point
 	var alone, line []point
-	end := func() {
+	finish := func() {
 		switch len(line) {
 		case 0:
 		case 1:
@@ -249,12 +249,12 @@ func (s *sheet) drawTrack(i int, x timeAxis, y latencyAxis, points []Point) {
 	}
 	for _, p := range thin(x, points, int(s.frame.right-s.frame.left)) {
 		if p.Value <= 0 {
-			end()
+			finish()
 			continue
 		}
 		line = append(line, point{s.x(x.at(p.At)), s.y(y.at(p.Value))})
 	}
-	end()
+	finish()
 	s.canvas.lines(s.stroke(i), lines)
 	s.canvas.dots(s.stroke(i).color, lineWidth, alone)
 }
