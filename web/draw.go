@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/internal/plot"
@@ -15,6 +16,10 @@ const (
 	secondsBack = 5 * time.Minute
 	hourBack    = time.Hour
 )
+
+// maxBands is how many churn phases are shaded at most: more of them are a
+// grey mist.
+const maxBands = 100
 
 // draw draws a plot of what is so now.
 func draw(o *Options, key plotKey) ([]byte, error) {
@@ -51,7 +56,7 @@ func drawPercentiles(w io.Writer, look plot.Look, o *Options, shown []Target, wi
 			series[i].Cells[j] = plot.Cell(c)
 		}
 	}
-	return plot.Percentiles(w, look, "Latency by percentile, "+window.name, series)
+	return plot.Percentiles(w, look, "Latency by percentile, "+strings.NewReplacer("m", " min", "h", " h").Replace(window.name), series)
 }
 
 // over is what a plot over time shows: a figure of each span, so far back.
@@ -74,7 +79,7 @@ func drawTimelines(w io.Writer, look plot.Look, o *Options, shown []Target, what
 			}
 		}
 	}
-	return plot.Timelines(w, look, what.title, now.Add(-what.back), now, lines, bands(o.Churns(), shown, now))
+	return plot.Timelines(w, look, what.title, now.Add(-what.back), now, lines, bands(o.Churns(), shown, now.Add(-what.back), now))
 }
 
 // duration returns n seconds, 0 where there are none.
@@ -88,7 +93,7 @@ func duration(n Number) time.Duration {
 // bands returns the scaling phases of the churn of the targets that are shown.
 // Where they have several churns there are no bands: nobody could tell whose a
 // band is.
-func bands(churns []Churn, shown []Target, now time.Time) (all []plot.Band) {
+func bands(churns []Churn, shown []Target, from, now time.Time) (all []plot.Band) {
 	name := ""
 	for i := range shown {
 		switch churn := shown[i].Churn; {
@@ -109,10 +114,13 @@ func bands(churns []Churn, shown []Target, now time.Time) (all []plot.Band) {
 			if j+1 < len(history) {
 				to = history[j+1].From
 			}
-			if p.Phase != phaseSettled {
+			if p.Phase != phaseSettled && to.After(from) {
 				all = append(all, plot.Band{From: p.From, To: to, Kind: plot.Kind(p.Phase)})
 			}
 		}
+	}
+	if len(all) > maxBands {
+		return nil
 	}
 	return all
 }
