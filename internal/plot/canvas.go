@@ -156,10 +156,10 @@ func (c *canvas) write(w io.Writer, title, description string) error {
 	var out bytes.Buffer
 	out.Grow(drawn.Len() + 1024)
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" font-family="%s">`+"\n<title>", width.Points(), height.Points(), families)
-	if err := errors.Join(xml.EscapeText(&out, []byte(title)), writeString(&out, "</title>\n<desc>"),
-		xml.EscapeText(&out, []byte(description)), writeString(&out, "</desc>\n<g")); err != nil {
-		return fmt.Errorf("drawing the plot %q: %w", title, err)
-	}
+	_ = xml.EscapeText(&out, []byte(title)) // a buffer takes all
+	out.WriteString("</title>\n<desc>")
+	_ = xml.EscapeText(&out, []byte(description))
+	out.WriteString("</desc>\n<g")
 	texts := bytes.Split(body, []byte("<text "))
 	for i, text := range texts {
 		if i > 0 {
@@ -168,11 +168,6 @@ func (c *canvas) write(w io.Writer, title, description string) error {
 		stylesToAttributes(&out, text)
 	}
 	_, err := w.Write(out.Bytes())
-	return err
-}
-
-func writeString(b *bytes.Buffer, s string) error {
-	_, err := b.WriteString(s)
 	return err
 }
 

@@ -15,10 +15,9 @@ const (
 	titleSize, textSize      = 15, 13
 	lineHeight               = 18
 	lineWidth                = 1.75
-	sampleWidth              = 30 // of a line, in the legend
-	laneSampleWidth          = 24 // of a line, beside its failures
-	entryGap                 = 22 // between columns of the legend
-	markHalf                 = 1  // half the width of a mark of failures
+	denseWidth               = 1.25 // of a line with a point every few units
+	sampleWidth              = 30   // of a line, in the legend
+	entryGap                 = 22   // between columns of the legend
 )
 
 // entry is one entry of the legend.

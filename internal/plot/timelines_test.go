@@ -132,6 +132,29 @@ func TestTimelinesShadeBands(t *testing.T) {
 	}
 }
 
+func TestNarrowBandsAreInTheStripAlone(t *testing.T) {
+	var bands []Band
+	for s := 0.0; s < 3600; s += 20 {
+		bands = append(bands, Band{after(s), after(s + 6), ScalingUp})
+	}
+	c := Light.palette().up
+	for seconds, want := range map[float64]int{
+		300:  2 + 2, // shade and bar, in plot and legend: 6 s of 300 are 13 units
+		3600: 1 + 2, // 1.1 units
+	} {
+		_, d := timelines(t, Look{}, "", noon, after(seconds), nil, bands)
+		got := 0
+		for _, s := range d.shapes {
+			if s.fill == fmt.Sprintf("#%02X%02X%02X", c.shade.R, c.shade.G, c.shade.B) || s.fill == fmt.Sprintf("#%02X%02X%02X", c.bar.R, c.bar.G, c.bar.B) {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("bands over %v s are drawn by %d shapes, want %d", seconds, got, want)
+		}
+	}
+}
+
 func TestManyBandsAreFew(t *testing.T) {
 	var bands []Band
 	for i := range 100000 {
