@@ -124,6 +124,21 @@ func TestTimelinesShadeBands(t *testing.T) {
 			}
 		}
 	}
+	// In the strip, one is above the other, in plot and legend.
+	heights := func(c string) (out []float64) {
+		for _, s := range d.shapes {
+			if s.fill == c {
+				out = append(out, s.lines[0][0].y, s.lines[0][2].y)
+			}
+		}
+		return out
+	}
+	up, down := heights("#3D86C6"), heights("#C0702A")
+	for i := 0; i < 4; i += 2 {
+		if up[i] >= up[i+1] || up[i+1] > down[i]+0.02 || down[i] >= down[i+1] {
+			t.Errorf("scaling up is from %v to %v, scaling down from %v to %v", up[i], up[i+1], down[i], down[i+1])
+		}
+	}
 	d.find(t, "scaling up")
 	d.find(t, "scaling down")
 	d.find(t, "no requests yet")
