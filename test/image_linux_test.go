@@ -104,6 +104,14 @@ func TestImage(t *testing.T) {
 		}
 	})
 
+	t.Run("demo", func(t *testing.T) {
+		c := i.Start(user, "", "demo", "--web.listen-address=127.0.0.1:0", "--log.level=info")
+		daemonOf(t, c)
+		if code := c.Stop(); code != 0 {
+			t.Errorf("exit code %d after SIGTERM, want 0: %s", code, c.Output())
+		}
+	})
+
 	t.Run("daemon", func(t *testing.T) { runImage(t, i, user, d) })
 }
 
