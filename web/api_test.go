@@ -305,9 +305,10 @@ func TestAPIPage(t *testing.T) {
 			t.Errorf("/%s is not in docs/API.md", r.path)
 		}
 	}
-	for _, path := range []string{"/", "/" + pathMetrics, "/" + pathHealthy, "/" + pathReady, "/" + pathConfig} {
-		if !strings.Contains(page, "`"+path+"`") {
-			t.Errorf("%s is not in docs/API.md", path)
+	for _, path := range []string{"", pathMetrics, pathHealthy, pathReady, pathConfig, pathPercentiles, pathSeconds, pathHour,
+		pathStyle, pathScript, pathIcon} {
+		if !strings.Contains(page, "`/"+path+"`") {
+			t.Errorf("/%s is not in docs/API.md", path)
 		}
 	}
 	var values []string
@@ -318,6 +319,9 @@ func TestAPIPage(t *testing.T) {
 		values = append(values, c.name)
 	}
 	for _, c := range writers() {
+		values = append(values, c.name)
+	}
+	for _, c := range append(themes(), forms()...) {
 		values = append(values, c.name)
 	}
 	for _, v := range values {

@@ -77,7 +77,7 @@ func New(o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
 	mux.Handle("GET /"+pathConfig, config(&o))
-	mux.Handle("GET /{$}", limited(o.scrapes(), tooMany, stalling(page)))
+	mux.Handle("GET /{$}", limited(maxViewers, tooMany, stalling(page)))
 	(&api{&o}).register(mux)
 	plots.register(mux)
 	registerAssets(mux)
