@@ -223,6 +223,9 @@ func TestPageWithManyTargets(t *testing.T) {
 	if want := []string{"t700", "t800", "t900", "t000", "t001"}; len(names) != maxDetailed || !slices.Equal(names[:5], want) {
 		t.Errorf("%d in detail, first %v, want %d, first %v", len(names), names[:5], maxDetailed, want)
 	}
+	if conditions := len(page.section(t, "Is it well?").all(atom.Li)); conditions != 2 {
+		t.Errorf("%d conditions are listed, want those 2 that are not up", conditions)
+	}
 	rest := page.id(t, "rest").rows()
 	if want := "t047 | ● up | 0 | 10.0 ms | 0"; len(rest) != 950 || rest[0] != want {
 		t.Errorf("%d others, the first is %q, want 950 and %q", len(rest), rest[0], want)
