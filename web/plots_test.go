@@ -295,3 +295,21 @@ func TestCache(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 }
+
+func TestBegin(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		ago     time.Duration
+		wantAgo time.Duration
+	}{
+		{"old", time.Hour, 5 * time.Minute},
+		{"just old enough", 5 * time.Minute, 5 * time.Minute},
+		{"young", 2 * time.Minute, 2 * time.Minute},
+		{"just started", time.Second, time.Minute}, // 5 min / 5
+		{"started by a clock that was set back", -time.Hour, time.Minute},
+	} {
+		if got := testNow.Sub(begin(testNow.Add(-row.ago), testNow, 5*time.Minute)); got != row.wantAgo {
+			t.Errorf("%s: %v ago, want %v", row.name, got, row.wantAgo)
+		}
+	}
+}
