@@ -1,5 +1,5 @@
 // Package web holds the HTTP side of the daemon: metrics, health, the masked
-// configuration and a page for people. It knows nothing of how targets are
+// configuration, an API and a page for people. It knows nothing of how targets are
 // run; what it shows it asks for when a request comes.
 package web
 
