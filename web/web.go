@@ -34,7 +34,6 @@ type Options struct {
 	Gatherer   prometheus.TransactionalGatherer
 	MaxScrapes int // at once, more get status 503; 0: DefaultMaxScrapes
 	Health     Health
-	Version    string
 	Config     func() ([]byte, error) // YAML, every secret masked
 	Status     func() Status
 	Targets    func() []Target // in the order of the configuration
