@@ -120,6 +120,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,
+		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,

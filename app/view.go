@@ -45,6 +45,14 @@ func (d *daemon) viewTargets() []web.Target {
 	return all
 }
 
+func (d *daemon) viewTargetNamed(name string) (web.Target, bool) {
+	p := d.named(name)
+	if p == nil {
+		return web.Target{}, false
+	}
+	return d.viewTarget(p, new(record.Snapshot)), true
+}
+
 // viewTarget uses the room of s.
 func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 	l := p.prober.Ledger()
