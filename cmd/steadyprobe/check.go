@@ -15,7 +15,7 @@ import (
 )
 
 // addCheck adds the command that validates configuration files.
-func addCheck(app *kingpin.Application, stdout, _ io.Writer) (string, command) {
+func addCheck(app *kingpin.Application, stdout io.Writer, _ *console) (string, command) {
 	c := app.Command("check", "Validate configuration files without running them. Exits 1 when one is not valid.").HelpLong(checkHelp)
 	files := c.Arg("file", "Configuration file.").Required().Strings()
 	return c.FullCommand(), command{do: func(context.Context, *slog.Logger) error {

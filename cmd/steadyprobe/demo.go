@@ -25,7 +25,7 @@ Examples:
 ` + exitCodes
 
 // addDemo adds the demonstration.
-func addDemo(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
+func addDemo(kp *kingpin.Application, stdout io.Writer, stderr *console) (string, command) {
 	c := kp.Command("demo", "Probe two doors with churning backends that are built in, and show what it is good for.").HelpLong(demoHelp)
 	flags := addWebFlags(c, "127.0.0.1:10115")
 	return c.FullCommand(), command{logLevel: "warn", do: func(ctx context.Context, logger *slog.Logger) error {
@@ -34,9 +34,7 @@ func addDemo(kp *kingpin.Application, stdout, stderr io.Writer) (string, command
 			Options: app.Options{Web: flags, Logger: logger, Version: version.Version},
 			Out:     stdout,
 		}
-		var live *report.Live
-		if columns, ok := terminal(stderr); ok {
-			live = report.NewLive(stderr, columns)
+		if live := stderr.show(); live != nil {
 			o.Live = live.Show
 			// What comes behind a line begins a new one.
 			o.Out = behind{live, stdout}

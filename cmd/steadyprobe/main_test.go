@@ -88,7 +88,7 @@ func signalled(signal syscall.Signal) func(ts *testscript.TestScript, neg bool, 
 // TestFlagOf fails where a message would name a flag that run does not have.
 func TestFlagOf(t *testing.T) {
 	app := kingpin.New("steadyprobe", "")
-	addRun(app, io.Discard, io.Discard)
+	addRun(app, io.Discard, new(console))
 	flags := map[string]bool{}
 	for _, f := range app.Model().Commands[0].Flags {
 		flags["--"+f.Name] = true

@@ -22,7 +22,7 @@ func newModel(t *testing.T) (*kingpin.Application, *kingpin.ApplicationModel) {
 	t.Helper()
 	app := kingpin.New("steadyprobe", about)
 	addCommonFlags(app, &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()})
-	addCommands(app, io.Discard, io.Discard)
+	addCommands(app, io.Discard, new(console))
 	if _, err := app.ParseContext(nil); err != nil {
 		t.Fatal(err)
 	}
