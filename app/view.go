@@ -88,6 +88,9 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 			v.Connections.Closed[probe.CloseReason(i).String()] = n
 		}
 	}
+	if c.Churn != "" {
+		v.Phases = viewPhases(&l, s)
+	}
 	if p.closed() {
 		v.Rate = web.Number(math.NaN())
 		return v
@@ -99,9 +102,6 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 			window.Quantiles = append(window.Quantiles, web.Quantile{Q: q, Seconds: web.Number(s.Windows[w][i])})
 		}
 		v.Latency = append(v.Latency, window)
-	}
-	if c.Churn != "" {
-		v.Phases = viewPhases(&l, s)
 	}
 	return v
 }
