@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -29,6 +30,10 @@ import (
 //	term                       sends SIGTERM to the programs in the background
 //	hup                        sends SIGHUP to them
 func TestScripts(t *testing.T) {
+	// What is caught here is not ignored in programs, as it would be below nohup.
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangUps) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               setup,
