@@ -13,6 +13,9 @@ import (
 	"text/template"
 	"time"
 
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"gopkg.in/yaml.v3"
+
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/demo"
 	"github.com/steadyprobe/steadyprobe/report"
@@ -61,7 +64,7 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 	var telling sync.WaitGroup
 	d.options.Listening = func(main []net.Addr, health net.Addr) {
 		if len(main) > 0 {
-			tellWhere(o.Out, main[0].String(), d.config)
+			tellWhere(o.Out, schemeOf(*d.options.Web.WebConfigFile), main[0].String(), d.config)
 		}
 		if o.Listening != nil {
 			o.Listening(main, health)
@@ -80,14 +83,27 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 	return report.WritePhases(o.Out, d.phaseRows())
 }
 
+// schemeOf returns the scheme of the endpoints' URLs by the toolkit's file, which
+// is valid, or none.
+func schemeOf(file string) string {
+	var c struct {
+		TLS toolkit.TLSConfig `yaml:"tls_server_config"`
+	}
+	text, err := os.ReadFile(file)
+	if err == nil && yaml.Unmarshal(text, &c) == nil && c.TLS.IsEnabled() {
+		return "https"
+	}
+	return "http"
+}
+
 // tellWhere says where to look.
-func tellWhere(out io.Writer, address string, c *config.Config) {
+func tellWhere(out io.Writer, scheme, address string, c *config.Config) {
 	rate := 0.0
 	for i := range c.Targets {
 		rate += c.Targets[i].Rate.Float()
 	}
 	t := template.Must(template.New("demo").Parse(demoText)) // a literal of this program
-	_ = t.Execute(out, map[string]any{"Address": reachable(address), "Rate": rate, "Targets": c.Targets})
+	_ = t.Execute(out, map[string]any{"Scheme": scheme, "Address": reachable(address), "Rate": rate, "Targets": c.Targets})
 }
 
 // reachable returns an address that a browser here can open for one that is

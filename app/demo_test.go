@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
+	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/web"
 )
@@ -91,6 +92,28 @@ func TestDemo(t *testing.T) {
 	} {
 		if !regexp.MustCompile(want).MatchString(said.String()) {
 			t.Errorf("the demo did not say %s:\n%s", want, &said)
+		}
+	}
+}
+
+func TestSchemeOf(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"no file", "", "http"},
+		{"TLS", "tls_server_config: {cert_file: a.crt, key_file: a.key, min_version: TLS13}\n", "https"},
+		{"passwords only", "basic_auth_users: {one: secret}\n", "http"},
+		{"not YAML", "]\n", "http"},
+	} {
+		file := ""
+		if row.text != "" {
+			file = configured(t, row.text)
+		}
+		if got := schemeOf(file); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+		var said strings.Builder
+		tellWhere(&said, row.want, "127.0.0.1:1", &config.Config{})
+		if !strings.Contains(said.String(), " "+row.want+"://127.0.0.1:1/\n") || strings.Contains(said.String(), "scheme: https\n") != (row.want == "https") {
+			t.Errorf("%s: the demo said\n%s", row.name, &said)
 		}
 	}
 }
