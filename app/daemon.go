@@ -203,7 +203,7 @@ func (d *daemon) targets() []*target {
 // whatever the doors do, and a door that takes long to warm up to delays no
 // other. A target that is not warm when ctx is done is not started.
 func (d *daemon) start(ctx context.Context) {
-	d.starting.Go(func() { d.observer.run(ctx) })
+	d.observer.start()
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
 		d.starting.Go(func() {
@@ -225,6 +225,7 @@ func (d *daemon) start(ctx context.Context) {
 func (d *daemon) stop() {
 	d.ready.Store(false)
 	d.churns.close()
+	d.observer.close() // what is cut off by the end is no door's failure
 	d.starting.Wait()
 	targets := d.targets()
 	var longest time.Duration

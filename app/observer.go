@@ -12,8 +12,10 @@ import (
 // observer looks at every target once a second, knows how it fares and since
 // when, and logs when that changes. Its methods may be called concurrently.
 type observer struct {
-	clock  probe.Clock
-	logger *slog.Logger
+	clock   probe.Clock
+	logger  *slog.Logger
+	stop    context.CancelFunc
+	running sync.WaitGroup
 
 	mu   sync.Mutex
 	seen map[*target]*observed
@@ -35,8 +37,21 @@ func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *obs
 	return o
 }
 
-// run observes until ctx is done. It must begin before there is traffic, or what
-// failed until it did would be of no time.
+// start begins to observe. That must be before there is traffic, or what failed
+// until then would be of no time.
+func (o *observer) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	o.stop = cancel
+	o.running.Go(func() { o.run(ctx) })
+}
+
+// close ends what start began.
+func (o *observer) close() {
+	o.stop()
+	o.running.Wait()
+}
+
+// run observes until ctx is done.
 func (o *observer) run(ctx context.Context) {
 	o.observe()
 	second := time.NewTicker(time.Second)

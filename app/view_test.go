@@ -1,22 +1,11 @@
 package app
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 )
-
-// fakeWorkload is one that nothing is asked of.
-type fakeWorkload struct{}
-
-func (fakeWorkload) Scale(context.Context, int) error { return nil }
-
-func (fakeWorkload) Observe(context.Context) (churn.Observation, error) {
-	return churn.Observation{}, nil
-}
 
 // A closed loop has no latency, and is counted by churn phase as all others.
 func TestViewOfTargets(t *testing.T) {
@@ -29,7 +18,7 @@ func TestViewOfTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{options: options(""), config: loaded, embedded: fakeWorkload{}, loaded: time.Now()}
+	d := &daemon{options: options(""), config: loaded, embedded: &fakeWorkload{}, loaded: time.Now()}
 	if err := d.build(); err != nil {
 		t.Fatal(err)
 	}
