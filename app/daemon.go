@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) error {
 
 // run probes until ctx is done or an endpoint fails.
 func (d *daemon) run(ctx context.Context) error {
-	if err := checkFiles(d.config.Targets); err != nil {
+	if err := checkFiles(d.config.Targets, d.embedded != nil); err != nil {
 		return err
 	}
 	// Everything that can fail comes before the first request to a door.
