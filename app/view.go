@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/version"
 
+	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/web"
@@ -74,8 +76,15 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		Backlog:     l.Backlog,
 		Failed:      l.Failed(),
 		Failures:    viewFailures(&seen.past, failuresOf(&l)),
+		Responses:   viewResponses(s.Responses),
+		Objective:   viewObjective(&c.Objective, &l),
 		Connections: web.Connections{Open: l.Connections, Limit: c.Connections, Opened: l.Opened, Closed: map[string]uint64{}},
 		ServiceTime: quantilesOf(&s.ServiceTime[record.Succeeded], &s.ServiceTime[record.Failed]),
+	}
+	for i := range v.Failures {
+		if f := &v.Failures[i]; f.Stage == probe.StageResponse && f.Reason == probe.ResponseStatus.Reason() {
+			f.Codes = unexpected(v.Responses, f.Total, c.Expect.Accepts)
+		}
 	}
 	if seen.state != up && seen.state != starting && seen.reason != probe.Success {
 		v.Condition.Reason = seen.reason.String()
@@ -134,6 +143,56 @@ func sortFailures(f []web.Failure) {
 	slices.SortStableFunc(f, func(a, b web.Failure) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Stage, b.Stage), strings.Compare(a.Reason, b.Reason))
 	})
+}
+
+// otherCode stands for all statuses that no standard names.
+const otherCode = "other"
+
+// viewResponses counts answers by status, over all protocols.
+func viewResponses(counts []record.ResponseCount) map[string]uint64 {
+	view := map[string]uint64{}
+	for _, r := range counts {
+		code := otherCode
+		if r.Code != 0 {
+			code = strconv.Itoa(int(r.Code))
+		}
+		view[code] += r.Count
+	}
+	return view
+}
+
+// unexpected returns the statuses that are not accepted, most frequent first.
+// Of the others nobody knows whether they are: they were refused where failed
+// is more than the rest.
+func unexpected(responses map[string]uint64, failed uint64, accepts func(code int) bool) (codes []string) {
+	known := uint64(0)
+	for code, n := range responses {
+		if status, err := strconv.Atoi(code); err == nil && !accepts(status) {
+			codes, known = append(codes, code), known+n
+		}
+	}
+	if known < failed && responses[otherCode] > 0 {
+		codes = append(codes, otherCode)
+	}
+	slices.SortFunc(codes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(responses[b], responses[a]), strings.Compare(a, b))
+	})
+	return codes
+}
+
+// viewObjective returns nil where no latency is promised.
+func viewObjective(o *config.Objective, l *probe.Ledger) *web.Objective {
+	if o.Latency <= 0 {
+		return nil
+	}
+	v := &web.Objective{Latency: web.Number(o.Latency.Seconds()), Ratio: web.Number(math.NaN())}
+	if o.Ratio > 0 {
+		v.Ratio = web.Number(o.Ratio)
+	}
+	for _, n := range l.WithinObjective {
+		v.Within += n
+	}
+	return v
 }
 
 // viewPhases returns what was measured in each churn phase.
