@@ -71,7 +71,7 @@ func (o *observer) observe() {
 		l := t.prober.Ledger()
 		o.mu.Lock()
 		before := s.state
-		s.observe(o.clock.Now(), time.Now(), &l)
+		s.observe(o.clock.Now(), time.Now(), &l, t.config.Timeout)
 		after, reason := s.state, s.reason
 		o.mu.Unlock()
 		if after != before {
@@ -80,10 +80,10 @@ func (o *observer) observe() {
 	}
 }
 
-func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger) {
+func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger, timeout time.Duration) {
 	s.past.observe(now, l)
 	s.reason = s.past.recent(failuresOf(l), pastSeconds/spanOfPast).top()
-	if state := s.past.state(s.state); state != s.state {
+	if state := s.past.state(s.state, timeout); state != s.state {
 		s.state, s.since = state, wall
 	}
 }
