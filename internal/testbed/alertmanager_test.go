@@ -36,7 +36,7 @@ func TestAlertReachesTheWebhook(t *testing.T) {
   - {alert: Cause, expr: "vector(1)", labels: {door: a}}
   - {alert: Effect, expr: "vector(1)", labels: {door: a}}
   - {alert: Effect, expr: "vector(1)", labels: {door: b}, annotations: {summary: "value {{ $value }}"}}
-  - {alert: Brief, expr: "time() < %d"}
+  - {alert: Brief, expr: "vector(time()) < %d"}
 `, time.Now().Add(10*time.Second).Unix()),
 		Alertmanager: a.Address,
 	})
