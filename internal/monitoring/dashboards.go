@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -133,7 +134,7 @@ func readDashboard(text []byte) (Dashboard, error) {
 		d.Variables = append(d.Variables, variable(v))
 	}
 	for _, a := range f.Annotations.List {
-		expr := a.Expr + a.Target.Expr
+		expr := cmp.Or(a.Target.Expr, a.Expr) // older Grafana reads the latter
 		if expr == "" {
 			continue // Grafana's own
 		}

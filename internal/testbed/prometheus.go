@@ -19,6 +19,7 @@ type PrometheusOptions struct {
 	Rules         string   // a rule file's text; empty: none
 	RuleFiles     []string // paths of further rule files
 	Alertmanager  string   // address that alerts go to; empty: none
+	Past          string   // OpenMetrics text with timestamps that it knows from the start; empty: nothing
 	Flags         []string // further flags of the command line
 }
 
@@ -68,6 +69,12 @@ func Prometheus(t Owner, o PrometheusOptions) *PrometheusServer {
 	}
 	if o.Alertmanager != "" {
 		config += fmt.Sprintf("\nalerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}\n", o.Alertmanager)
+	}
+	if o.Past != "" {
+		past := p.write("past", o.Past+"# EOF\n")
+		if out, err := Promtool(t, nil, "tsdb", "create-blocks-from", "openmetrics", past, p.path("data")); err != nil {
+			t.Fatalf("giving Prometheus a past: %v: %s", err, out)
+		}
 	}
 	p.args = append([]string{
 		"--config.file=" + p.write("prometheus.yml", config),
