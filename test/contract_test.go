@@ -14,26 +14,9 @@ import (
 	"github.com/steadyprobe/steadyprobe/internal/testbed"
 )
 
-// notYetExposed are the metrics that the design has and the exporter does not
-// expose yet, so that rules and panels may name them already. One that is
-// exposed is to be taken out of here: the test fails when it is not.
-var notYetExposed = []exporter.Metric{
-	{Name: "steadyprobe_address_failures_total", Type: exporter.Counter, Scope: exporter.PerTarget, Labels: []string{"address"}},
-	{Name: "steadyprobe_address_latency_seconds", Type: exporter.Histogram, Scope: exporter.PerTarget, Labels: []string{"address"}},
-	{Name: "steadyprobe_address_requests_total", Type: exporter.Counter, Scope: exporter.PerTarget, Labels: []string{"address"}},
-	{Name: "steadyprobe_backend_responses_total", Type: exporter.Counter, Scope: exporter.PerTarget, Labels: []string{"backend"}},
-	{Name: "steadyprobe_churn_first_response_seconds", Type: exporter.Histogram, Scope: exporter.PerChurn},
-	{Name: "steadyprobe_churn_last_response_seconds", Type: exporter.Histogram, Scope: exporter.PerChurn},
-	{Name: "steadyprobe_discovered_targets", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"source"}},
-	{Name: "steadyprobe_discovery_failures_total", Type: exporter.Counter, Scope: exporter.PerProcess, Labels: []string{"source"}},
-	{Name: "steadyprobe_discovery_refused_targets", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"reason", "source"}},
-	{Name: "steadyprobe_history_write_failures_total", Type: exporter.Counter, Scope: exporter.PerProcess},
-	{Name: "steadyprobe_shard_info", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"index", "shards"}},
-}
-
 // onNoDashboard are the metrics that deliberately no dashboard shows.
 var onNoDashboard = map[string]string{
-	"steadyprobe_latency_clamped_total": "never moves in practice: latencies above an hour",
+	"steadyprobe_objective_latency_seconds": "the boundary of what counts as within the objective, not a figure that moves",
 }
 
 // userLabels are labels of targets that the alerts and dashboards give a
@@ -86,7 +69,7 @@ func newContract(t *testing.T) *contract {
 		values:     map[string]map[string]map[string]bool{},
 		named:      map[string]bool{},
 	}
-	for _, m := range slices.Concat(exporter.Catalogue(), notYetExposed) {
+	for _, m := range slices.Concat(exporter.Catalogue(), monitoring.NotYetExposed()) {
 		c.metrics[m.Name] = m
 	}
 	c.observe(t)
@@ -151,6 +134,15 @@ func (c *contract) observe(t *testing.T) {
 	named := startDaemon(t, "targets: [{name: closed, url: 'https://localhost:9/', rate: 1}]")
 	demo := &daemon{t: t, address: startDemo(t), client: named.client}
 	demo.waitReady()
+	// No target that can be configured has the stages of others.
+	for _, m := range taxonomy.FindAllStringSubmatch(read(t, filepath.Join(c.root, "docs", "METRICS.md")), -1) {
+		for _, family := range []string{"steadyprobe_request_failures_total", "steadyprobe_connection_failures_total"} {
+			c.see(family, "failure_stage", m[1])
+			for _, reason := range regexp.MustCompile(`\w+`).FindAllString(m[2], -1) {
+				c.see(family, "reason", reason)
+			}
+		}
+	}
 	for _, d := range []*daemon{named, demo} {
 		s, err := d.scrape()
 		if err != nil {
@@ -160,19 +152,27 @@ func (c *contract) observe(t *testing.T) {
 			if strings.HasPrefix(family, "go_") || strings.HasPrefix(family, "process_") {
 				c.foreign[family] = nil
 			}
-			if c.values[family] == nil {
-				c.values[family] = map[string]map[string]bool{}
-			}
 			for _, m := range f.GetMetric() {
 				for _, p := range m.GetLabel() {
-					if c.values[family][p.GetName()] == nil {
-						c.values[family][p.GetName()] = map[string]bool{}
-					}
-					c.values[family][p.GetName()][p.GetValue()] = true
+					c.see(family, p.GetName(), p.GetValue())
 				}
 			}
 		}
 	}
+}
+
+// taxonomy is a row of the table of failures.
+var taxonomy = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ((?:`\\w+`(?:, )?)+) \\|$")
+
+// see remembers that a label of a family has a value.
+func (c *contract) see(family, label, value string) {
+	if c.values[family] == nil {
+		c.values[family] = map[string]map[string]bool{}
+	}
+	if c.values[family][label] == nil {
+		c.values[family][label] = map[string]bool{}
+	}
+	c.values[family][label][value] = true
 }
 
 // family returns the metric that a series belongs to, and its suffix.
@@ -392,7 +392,7 @@ func (c *contract) exceptions(t *testing.T) {
 	for _, m := range exporter.Catalogue() {
 		exposed[m.Name] = true
 	}
-	for _, m := range notYetExposed {
+	for _, m := range monitoring.NotYetExposed() {
 		if exposed[m.Name] {
 			t.Errorf("%s is exposed, and is still listed as not exposed yet", m.Name)
 		}

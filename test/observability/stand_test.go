@@ -1,0 +1,205 @@
+package observability
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"gopkg.in/yaml.v3"
+
+	"github.com/steadyprobe/steadyprobe/internal/monitoring"
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
+)
+
+// factor is how many times faster than shipped the rules run in this test: a
+// range of 5 minutes is one of 5 seconds (it would be 1.7, and a scrape a second
+// wants some), an hour is 20 seconds, "for: 15m" is 5 seconds. Time is scaled so,
+// also that of Alertmanager's groups, and nothing else: the files are the
+// shipped ones, with their thresholds.
+//
+// Offsets stay what they are: yesterday is yesterday, see past.
+var scale = monitoring.Scale{Factor: 180, Least: 5 * time.Second}
+
+// stand is all that the scenario runs on.
+type stand struct {
+	t          *testing.T
+	nginx      *testbed.NGINXServer
+	haproxy    *testbed.HAProxyServer
+	slowable   *origin
+	resetting  string // while this file is there, nginx resets
+	probe      *testbed.ProbeServer
+	demo       *testbed.ProbeServer
+	hook       *testbed.Webhook
+	manager    *testbed.AlertmanagerServer
+	prometheus *testbed.PrometheusServer // native histograms, sends to Alertmanager
+	classic    *testbed.PrometheusServer // classic ones only
+	started    time.Time
+}
+
+// The targets. Those of the group "shop" are peers.
+const configuration = `
+limits: {max_total_rate: 1000}
+defaults:
+  timeout: 2s
+  backlog: 5s
+  connections: 10
+  objective: {latency: 50ms, ratio: 0.99}
+targets:
+  # Behind nginx, a connection for each request, over TLS. Is reset.
+  - {name: shop-nginx, url: "https://localhost:%[1]s/shop", rate: 40, labels: {front: nginx, peer_group: shop}, connection: {reuse: false}, tls: {ca_file: %[2]q}}
+  # Behind HAProxy. Becomes slow, later loses its backend.
+  - {name: shop-haproxy, url: "http://%[3]s/", rate: 60, labels: {front: haproxy, peer_group: shop}}
+  # Nothing ever happens to this one.
+  - {name: calm, url: "http://%[4]s/", rate: 60, labels: {front: nginx}}
+`
+
+// newStand starts everything. Alertmanager is there before Prometheus is.
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	s := &stand{t: t, slowable: newOrigin(t), resetting: filepath.Join(t.TempDir(), "reset"), hook: testbed.NewWebhook(t)}
+	s.nginx = testbed.NGINX(t, testbed.NGINXOptions{
+		// Status 444 closes without an answer, here by a reset.
+		Locations: fmt.Sprintf("\t\treset_timedout_connection on;\n\t\tlocation = /shop { if (-f %s) { return 444; } return 200 %q; }\n", s.resetting, testbed.Body()),
+	})
+	s.haproxy = testbed.HAProxy(t, testbed.HAProxyOptions{Backends: []string{s.slowable.address}})
+	s.manager = testbed.Alertmanager(t, managerConfiguration(t, s.hook.URL))
+	program := testbed.BuildProbe(t)
+	_, port, _ := strings.Cut(s.nginx.HTTPS, ":")
+	s.probe = testbed.Probe(t, program, fmt.Sprintf(configuration, port, s.nginx.CAFile, s.haproxy.HTTP, s.nginx.HTTP))
+	s.demo = testbed.ProbeDemo(t, program)
+	native := testbed.ScrapeJob("steadyprobe", s.probe.Address) + testbed.ScrapeJob("demo", s.demo.Address)
+	s.prometheus = testbed.Prometheus(t, testbed.PrometheusOptions{
+		Global: "evaluation_interval: 1s", ScrapeConfigs: native, RuleFiles: scaledRules(t, "classic"),
+		Alertmanager: s.manager.Address, Past: past(),
+	})
+	s.classic = testbed.Prometheus(t, testbed.PrometheusOptions{
+		Global:        "evaluation_interval: 1s",
+		ScrapeConfigs: strings.ReplaceAll(native, "scrape_native_histograms: true", "scrape_native_histograms: false"),
+		RuleFiles:     scaledRules(t, "native"), Past: past(),
+	})
+	s.started = time.Now()
+	return s
+}
+
+// past is the only thing that is made up: that the targets, and the demo's, had a
+// p99 of 10 ms at this time of the day, yesterday and a week ago, as the shipped
+// rules record it.
+func past() string {
+	var b strings.Builder
+	b.WriteString("# TYPE steadyprobe:latency:p99_rate15m gauge\n")
+	now := time.Now()
+	for _, target := range []string{"shop-haproxy", "calm"} {
+		for _, before := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour} {
+			// The rules look at the hour around that instant, which is scaled: at
+			// some seconds half an hour later.
+			from := now.Add(30*time.Minute - before)
+			for at := -time.Minute; at < 15*time.Minute; at += time.Second {
+				fmt.Fprintf(&b, "steadyprobe:latency:p99_rate15m{job=\"steadyprobe\",target=%q} 0.01 %d\n", target, from.Add(at).Unix())
+			}
+		}
+	}
+	return b.String()
+}
+
+// scaledRules writes the shipped rule files, scaled, and returns their paths:
+// all but those in the folder of the other kind of histograms.
+func scaledRules(t *testing.T, other string) []string {
+	t.Helper()
+	files, err := monitoring.RuleFiles(filepath.Join(testbed.Root(t), "alerts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var scaled []string
+	for _, file := range files {
+		if filepath.Base(filepath.Dir(file)) == other {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := monitoring.ScaleRules(string(text), scale)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		to := filepath.Join(dir, fmt.Sprintf("%d-%s", len(scaled), filepath.Base(file)))
+		if err := os.WriteFile(to, []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		scaled = append(scaled, to)
+	}
+	return scaled
+}
+
+// managerConfiguration returns the shipped configuration of Alertmanager with
+// each of its receivers replaced by the webhook, and times scaled.
+func managerConfiguration(t *testing.T, url string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testbed.Root(t), "alerts", "alertmanager.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]any
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	delete(c, "templates")
+	delete(c, "global")
+	for _, r := range c["receivers"].([]any) {
+		name := r.(map[string]any)["name"]
+		clear(r.(map[string]any))
+		r.(map[string]any)["name"] = name
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": url, "send_resolved": true}}
+	}
+	scaleRoute(t, c["route"].(map[string]any))
+	out, err := yaml.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func scaleRoute(t *testing.T, route map[string]any) {
+	t.Helper()
+	for _, key := range []string{"group_wait", "group_interval", "repeat_interval"} {
+		if text, ok := route[key].(string); ok {
+			d, err := model.ParseDuration(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A repetition is longer than the test, so that each notice is news.
+			to := max(time.Duration(float64(d)/scale.Factor), time.Second)
+			if key == "repeat_interval" {
+				to = time.Hour
+			}
+			route[key] = model.Duration(to.Round(time.Millisecond)).String()
+		}
+	}
+	for _, inner := range asList(route["routes"]) {
+		scaleRoute(t, inner.(map[string]any))
+	}
+}
+
+func asList(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+// reset makes nginx reset every request for the shop, or no longer.
+func (s *stand) reset(on bool) {
+	s.t.Helper()
+	if !on {
+		if err := os.Remove(s.resetting); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	if err := os.WriteFile(s.resetting, nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
