@@ -70,7 +70,7 @@ func (b board) build() (dashboard.Dashboard, error) {
 	if err != nil {
 		return built, fmt.Errorf("building dashboard %q: %w", b.name, err)
 	}
-	number(built.Panels)
+	identify(built.Panels)
 	return built, nil
 }
 
@@ -95,8 +95,8 @@ func (s section) add(d *dashboard.DashboardBuilder) {
 	}
 }
 
-// number gives every row and panel its id, which links to a panel use.
-func number(panels []dashboard.PanelOrRowPanel) {
+// identify gives every row and panel its id, which links to a panel use.
+func identify(panels []dashboard.PanelOrRowPanel) {
 	next := uint32(0)
 	id := func() uint32 { next++; return next }
 	for i := range panels {

@@ -20,7 +20,7 @@ func comparison() board {
 				values("steadyprobe_target_info", manyJobs, "target")),
 			choice("q", "Percentile", "The percentile that differences and ratios are taken of, as a fraction.",
 				"0.99", "0.5", "0.9", "0.999", "0.9999", "1"),
-			window(), labels(),
+			window(), labelFilter(),
 		},
 		annotations: []cog.Builder[dashboard.AnnotationQuery]{
 			untrusted(manyJobs), churning(manyJobs), readdressed(manyTargets),

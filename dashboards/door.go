@@ -16,7 +16,7 @@ func door() board {
 		variables: []cog.Builder[dashboard.VariableModel]{
 			source(), oneJob(),
 			one("target", "Target", "The door, by the name of its target.", values("steadyprobe_target_info", `job="$job"`, "target")),
-			window(), labels(),
+			window(), labelFilter(),
 		},
 		annotations: []cog.Builder[dashboard.AnnotationQuery]{
 			untrusted(`job="$job"`), churning(`job="$job"`), readdressed(oneTarget),
@@ -137,8 +137,8 @@ func doorConnections() []cog.Builder[dashboard.Panel] {
 		graph(head{"Bytes", "Bytes per second sent to and received from the door, above TCP.", byteRate},
 			q("sent", rate("steadyprobe_sent_bytes_total", t, byTarget)),
 			q("received", rate("steadyprobe_received_bytes_total", t, byTarget))),
-		graph(head{"Latencies beyond the record", "Requests per second whose latency was above what can be recorded and was recorded as that.", perSecond},
-			q("clamped", rate("steadyprobe_latency_clamped_total", t, byTarget))),
+		graph(head{"Share of requests that waited", "Of the completed requests, the share that found no connection when it was due. It says how many were hit, the phase wait above how long.", share},
+			q("waited", number("steadyprobe_phase_seconds", with(t, `phase="wait"`), byTarget)+" / "+rate("steadyprobe_requests_total", t, byTarget))),
 	)
 }
 

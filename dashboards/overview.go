@@ -20,7 +20,7 @@ func overview() board {
 		title:       "all doors",
 		description: "Whether every door keeps up with its schedule, how many requests fail, and what a user of each door waits for.",
 		variables: []cog.Builder[dashboard.VariableModel]{
-			source(), anyJobs(), anyTargets(manyJobs), window(), labels(),
+			source(), anyJobs(), anyTargets(manyJobs), window(), labelFilter(),
 		},
 		annotations: []cog.Builder[dashboard.AnnotationQuery]{
 			untrusted(manyJobs), churning(manyJobs), readdressed(manyTargets),

@@ -79,6 +79,11 @@ func total(metric, selection, by string) string {
 	return fmt.Sprintf("(histogram_sum(%s) or %s)", rate(metric, selection, by), rate(metric+"_sum", selection, by))
 }
 
+// number is how many observations a histogram gets per second by the labels.
+func number(metric, selection, by string) string {
+	return fmt.Sprintf("(histogram_count(%s) or %s)", rate(metric, selection, by), rate(metric+"_count", selection, by))
+}
+
 // The quantiles of latency that the probe computes itself, exactly, over a
 // sliding window; they need no histogram.
 

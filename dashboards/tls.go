@@ -17,7 +17,7 @@ func tls() board {
 		title:       "TLS",
 		description: "What is negotiated with each door, how long handshakes take, whether sessions are resumed, and when certificates run out.",
 		variables: []cog.Builder[dashboard.VariableModel]{
-			source(), anyJobs(), anyTargets(manyJobs), labels(),
+			source(), anyJobs(), anyTargets(manyJobs), labelFilter(),
 		},
 		annotations: []cog.Builder[dashboard.AnnotationQuery]{
 			untrusted(manyJobs), churning(manyJobs), readdressed(manyTargets),

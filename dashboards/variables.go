@@ -100,10 +100,10 @@ func option(value string, selected bool) dashboard.VariableOption {
 	}
 }
 
-// labels narrows all queries down by labels that users set on their targets.
+// labelFilter narrows all queries down by labels that users set on their targets.
 // It stands only on dashboards all of whose series carry these labels: those of
 // a churn and of the process do not, and would vanish.
-func labels() *dashboard.AdHocVariableBuilder {
+func labelFilter() *dashboard.AdHocVariableBuilder {
 	return dashboard.NewAdHocVariableBuilder("labels").
 		Label("Labels").
 		Description("Filters by the labels that you gave to your targets, for example site or front.").
