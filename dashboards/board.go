@@ -47,7 +47,7 @@ func (b board) file() string { return b.name + ".json" }
 
 // build makes the dashboard as Grafana reads it.
 func (b board) build() (dashboard.Dashboard, error) {
-	d := dashboard.NewDashboardBuilder("steadyprobe: " + b.title).
+	d := dashboard.NewDashboardBuilder("steadyprobe: "+b.title).
 		Uid(b.uid()).
 		Description(b.description).
 		Tags([]string{tag}).

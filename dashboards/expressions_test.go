@@ -33,7 +33,7 @@ func expressions(d dashboard.Dashboard) map[string][]string {
 var reference = regexp.MustCompile(`\$\{?(\w+)`)
 
 // builtIn are the variables that Grafana itself has, with a value.
-var builtIn = map[string]string{"__rate_interval": "1m", "__range": "1h"}
+var builtIn = map[string]string{"__rate_interval": "1m", "__interval": "15s", "__range": "1h"}
 
 // parse puts values into an expression and parses it.
 func parse(t *testing.T, where, expr string) parser.Expr {

@@ -36,7 +36,7 @@ func probeNow() []cog.Builder[dashboard.Panel] {
 		page("Can the figures be trusted?", "Yes, while nothing below is saturated and *lateness* and *self latency* stay far below the latencies that the other dashboards show. Otherwise the probe adds to every figure: give it CPU (two cores beside the pacing threads), file descriptors or ports, or a lower rate. Failures stay true in any case: a dead door can itself use up ports.").Height(3),
 		timeline(head{"Lacking", "Whether the probe lacks a resource. While it does, latencies are partly its own and the latency alerts are held back.", plain},
 			states(state{"enough", "green"}, state{"lacking", "red"}),
-			q("{{instance}} {{resource}}", highest("steadyprobe_saturated", p, "job, instance, resource"))),
+			q("{{instance}} {{resource}}", "max by (job, instance, resource) "+ever("steadyprobe_saturated", p))),
 		timeline(head{"Up", "Whether Prometheus reached the process.", plain},
 			states(state{"down", "red"}, state{"up", "green"}),
 			q("{{instance}}", highest("up", p, byProcess))),
@@ -63,7 +63,10 @@ func probeLateness() []cog.Builder[dashboard.Panel] {
 			Span(half),
 		graph(head{"Time spent lacking", "Share of the time in which the probe lacked a resource.", share},
 			q("{{instance}} {{resource}}", rate("steadyprobe_saturated_seconds_total", p, "job, instance, resource"))).
-			Max(1).Span(whole).Height(6),
+			Max(1).Span(half),
+		graph(head{"Latencies beyond the record", "Requests per second whose latency was above what can be recorded (an hour) and was recorded as that.", perSecond},
+			q("{{instance}} {{target}}", rate("steadyprobe_latency_clamped_total", p, "job, instance, target"))).
+			Span(half),
 	)
 }
 

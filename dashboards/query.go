@@ -50,6 +50,13 @@ func highest(metric, selection, by string) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", by, metric, selection)
 }
 
+// ever is a gauge's highest value since the last point of the graph, so that
+// what lasts shorter than a step is seen; where no scrape fell into the step
+// it is the present value.
+func ever(metric, selection string) string {
+	return fmt.Sprintf("(max_over_time(%[1]s{%[2]s}[$__interval]) or %[1]s{%[2]s})", metric, selection)
+}
+
 // The functions below read a histogram in either kind. Of a series that is
 // stored as native histogram they take that one, else the classic buckets, so
 // that one dashboard serves both and Prometheus never mixes the two kinds in

@@ -116,7 +116,7 @@ func labelFilter() *dashboard.AdHocVariableBuilder {
 // churning marks the time in which a churn scales its workload.
 func churning(selection string) *dashboard.AnnotationQueryBuilder {
 	return annotation("Churn", "orange",
-		fmt.Sprintf(`max by (job, churn, phase) (steadyprobe_churn_phase{%s, phase=~"scaling_.+"}) > 0`, selection),
+		"max by (job, churn, phase) "+ever("steadyprobe_churn_phase", with(selection, `phase=~"scaling_.+"`))+" > 0",
 		"{{churn}}: {{phase}}", "churn,phase",
 		"The churn scales the backend and the door has not settled yet.")
 }
@@ -124,7 +124,7 @@ func churning(selection string) *dashboard.AnnotationQueryBuilder {
 // untrusted marks the time in which the probe lacked a resource.
 func untrusted(selection string) *dashboard.AnnotationQueryBuilder {
 	return annotation("Not to be trusted", "red",
-		fmt.Sprintf(`max by (job, instance, resource) (steadyprobe_saturated{%s}) > 0`, selection),
+		"max by (job, instance, resource) "+ever("steadyprobe_saturated", selection)+" > 0",
 		"The probe lacks {{resource}}", "instance,resource",
 		"The probe on {{instance}} lacks {{resource}}: its figures are not to be trusted.")
 }
