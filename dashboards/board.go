@@ -10,6 +10,14 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
+// model is a dashboard in the first version of Grafana's schema, which every
+// Grafana imports and provisions. The second version, which the library
+// prefers, only recent ones read.
+type (
+	model   = dashboard.Dashboard        //nolint:staticcheck // deprecated for the second version
+	builder = dashboard.DashboardBuilder //nolint:staticcheck // deprecated for the second version
+)
+
 // board is one dashboard before it is built.
 type board struct {
 	name        string // of its file, and behind "steadyprobe-" its uid
@@ -22,10 +30,9 @@ type board struct {
 
 // section is a row of a dashboard and the panels below it.
 type section struct {
-	title     string // of its row; without one the panels stand alone
-	collapsed bool   // shown, and asked for, only when it is opened
-	repeat    string // the variable for each value of which it is shown
-	panels    []cog.Builder[dashboard.Panel]
+	title  string // of its row; without one the panels stand alone
+	repeat string // the variable for each value of which it is shown
+	panels []cog.Builder[dashboard.Panel]
 }
 
 func panels(all ...cog.Builder[dashboard.Panel]) []cog.Builder[dashboard.Panel] { return all }
@@ -46,23 +53,23 @@ func (b board) uid() string { return tag + "-" + b.name }
 func (b board) file() string { return b.name + ".json" }
 
 // build makes the dashboard as Grafana reads it.
-func (b board) build() (dashboard.Dashboard, error) {
-	d := dashboard.NewDashboardBuilder("steadyprobe: "+b.title).
-		Uid(b.uid()).
-		Description(b.description).
-		Tags([]string{tag}).
-		Timezone("browser").
-		Time("now-1h", "now").
-		Refresh("30s").
-		Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Variables(b.variables).
-		Annotations(b.annotations).
-		Link(dashboard.NewDashboardLinkBuilder("steadyprobe").
-			Type(dashboard.DashboardLinkTypeDashboards).
-			Tooltip("The other dashboards, with the same time, data source, job and targets.").
-			Tags([]string{tag}).
-			IncludeVars(true).
-			KeepTime(true))
+func (b board) build() (model, error) {
+	d := dashboard.NewDashboardBuilder("steadyprobe: "+b.title). //nolint:staticcheck // see model
+									Uid(b.uid()).
+									Description(b.description).
+									Tags([]string{tag}).
+									Timezone("browser").
+									Time("now-1h", "now").
+									Refresh("30s").
+									Tooltip(dashboard.DashboardCursorSyncCrosshair).
+									Variables(b.variables).
+									Annotations(b.annotations).
+									Link(dashboard.NewDashboardLinkBuilder("steadyprobe").
+										Type(dashboard.DashboardLinkTypeDashboards).
+										Tooltip("The other dashboards, with the same time, data source, job and targets.").
+										Tags([]string{tag}).
+										IncludeVars(true).
+										KeepTime(true))
 	for _, s := range b.sections {
 		s.add(d)
 	}
@@ -74,20 +81,12 @@ func (b board) build() (dashboard.Dashboard, error) {
 	return built, nil
 }
 
-func (s section) add(d *dashboard.DashboardBuilder) {
-	row := dashboard.NewRowBuilder(s.title)
-	if s.repeat != "" {
-		row.Repeat(s.repeat)
-	}
-	if s.collapsed {
-		row.Collapsed(true)
-		for _, p := range s.panels {
-			row.WithPanel(p)
-		}
-		d.WithRow(row)
-		return
-	}
+func (s section) add(d *builder) {
 	if s.title != "" {
+		row := dashboard.NewRowBuilder(s.title)
+		if s.repeat != "" {
+			row.Repeat(s.repeat)
+		}
 		d.WithRow(row)
 	}
 	for _, p := range s.panels {
@@ -97,23 +96,18 @@ func (s section) add(d *dashboard.DashboardBuilder) {
 
 // identify gives every row and panel its id, which links to a panel use.
 func identify(panels []dashboard.PanelOrRowPanel) {
-	next := uint32(0)
-	id := func() uint32 { next++; return next }
 	for i := range panels {
+		id := uint32(i + 1)
 		if p := panels[i].Panel; p != nil {
-			p.Id = cog.ToPtr(id())
-			continue
-		}
-		row := panels[i].RowPanel
-		row.Id = id()
-		for j := range row.Panels {
-			row.Panels[j].Id = cog.ToPtr(id())
+			p.Id = &id
+		} else {
+			panels[i].RowPanel.Id = id
 		}
 	}
 }
 
 // encode is the content of a dashboard's file.
-func encode(d dashboard.Dashboard) ([]byte, error) {
+func encode(d model) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write the files of the dashboards")
 
 // each runs a test on every dashboard.
-func each(t *testing.T, test func(t *testing.T, b board, d dashboard.Dashboard)) {
+func each(t *testing.T, test func(t *testing.T, b board, d model)) {
 	t.Helper()
 	for _, b := range boards() {
 		t.Run(b.name, func(t *testing.T) {
@@ -39,23 +39,20 @@ func each(t *testing.T, test func(t *testing.T, b board, d dashboard.Dashboard))
 	}
 }
 
-// flat returns the panels of a dashboard, those of its rows included, without
-// the rows.
-func flat(d dashboard.Dashboard) []dashboard.Panel {
+// flat returns the panels of a dashboard without the rows.
+func flat(d model) []dashboard.Panel {
 	var all []dashboard.Panel
 	for _, p := range d.Panels {
 		if p.Panel != nil {
 			all = append(all, *p.Panel)
-			continue
 		}
-		all = append(all, p.RowPanel.Panels...)
 	}
 	return all
 }
 
 func TestFiles(t *testing.T) {
 	known := map[string]bool{}
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		known[b.file()] = true
 		want, err := encode(d)
 		if err != nil {
@@ -89,7 +86,7 @@ func TestFiles(t *testing.T) {
 // unknown fields and missing ones, and looks that nothing got lost.
 func TestReadStrictly(t *testing.T) {
 	register()
-	each(t, func(t *testing.T, b board, _ dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, _ model) {
 		raw, err := os.ReadFile(b.file())
 		if err != nil {
 			t.Fatal(err)
@@ -149,8 +146,8 @@ func register() {
 // readStrictly reads a dashboard that the schema has nothing against. The
 // schema's own strict reading returns an empty list of errors for none, takes
 // that for a failure itself and loses panels, so it only judges.
-func readStrictly(raw []byte) (dashboard.Dashboard, error) {
-	var judged, d dashboard.Dashboard
+func readStrictly(raw []byte) (model, error) {
+	var judged, d model
 	if err := judged.UnmarshalJSONStrict(raw); err != nil && err.Error() != "" {
 		return d, err
 	}
@@ -171,20 +168,20 @@ func decode(t *testing.T, raw []byte) any {
 // Grafana.
 func TestDatasources(t *testing.T) {
 	want := map[string]any{"type": "prometheus", "uid": "${datasource}"}
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		raw, err := encode(d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := 0
 		walk(decode(t, raw), func(key string, value any) {
-			switch {
-			case key == "datasource":
+			switch key {
+			case "datasource":
 				found++
 				if !reflect.DeepEqual(value, want) {
 					t.Errorf("a data source is %v", value)
 				}
-			case key == "targets": // of a panel
+			case "targets": // of a panel
 				for _, q := range value.([]any) {
 					if q.(map[string]any)["datasource"] == nil {
 						t.Errorf("a query has no data source: %v", q)
@@ -219,7 +216,7 @@ func walk(v any, visit func(key string, value any)) {
 
 func TestPanels(t *testing.T) {
 	uids, titles := map[string]bool{}, map[string]bool{}
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		// Grafana takes at most 40 characters.
 		if uid := *d.Uid; uids[uid] || len(uid) > 40 || uid != "steadyprobe-"+b.name {
 			t.Errorf("uid %q", uid)
@@ -280,7 +277,7 @@ func about(t *testing.T, p dashboard.Panel) {
 
 // overlap looks that no panel covers another, and that lines of panels are
 // full.
-func overlap(t *testing.T, d dashboard.Dashboard) {
+func overlap(t *testing.T, d model) {
 	t.Helper()
 	taken := map[[2]uint32]string{}
 	place := func(title string, g dashboard.GridPos) {
@@ -315,7 +312,7 @@ func overlap(t *testing.T, d dashboard.Dashboard) {
 // TestLinks: every dashboard leads to the others with its variables, and links
 // to one dashboard lead to one that there is.
 func TestLinks(t *testing.T) {
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		if len(d.Links) != 1 || d.Links[0].Tags[0] != d.Tags[0] || !d.Links[0].IncludeVars || !d.Links[0].KeepTime {
 			t.Errorf("links %+v", d.Links)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -15,7 +14,7 @@ import (
 
 // expressions returns every expression of a dashboard by the title of its panel
 // or the name of its annotation.
-func expressions(d dashboard.Dashboard) map[string][]string {
+func expressions(d model) map[string][]string {
 	all := map[string][]string{}
 	for _, p := range flat(d) {
 		for _, target := range p.Targets {
@@ -54,7 +53,7 @@ func parse(t *testing.T, where, expr string) parser.Expr {
 // TestVariables: a dashboard uses the variables that it has, and has none that
 // it does not use.
 func TestVariables(t *testing.T) {
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		defined, used := map[string]bool{}, map[string]bool{"datasource": true, "labels": true}
 		for _, v := range d.Templating.List {
 			defined[v.Name] = true
@@ -103,7 +102,7 @@ func note(used map[string]bool, text string) {
 // expression, one of a single value is not, because Grafana then does not quote
 // it; and no expression looks beyond the chosen job.
 func TestSelections(t *testing.T) {
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		many := map[string]bool{}
 		for _, v := range d.Templating.List {
 			many[v.Name] = v.Multi != nil && *v.Multi
@@ -130,7 +129,7 @@ func TestSelections(t *testing.T) {
 // way, kept apart by job, and never added up over all jobs.
 func TestHistograms(t *testing.T) {
 	types := catalogue(t)
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		for where, all := range expressions(d) {
 			for _, expr := range all {
 				parsed := parse(t, where, expr)
@@ -169,7 +168,7 @@ func histogram(t *testing.T, where, name string, sum *parser.AggregateExpr) {
 // its classic series, in the same panel.
 func TestBothKinds(t *testing.T) {
 	types := catalogue(t)
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		for where, all := range expressions(d) {
 			for _, expr := range all {
 				native, classic := map[string]bool{}, map[string]bool{}
@@ -199,7 +198,7 @@ func TestBothKinds(t *testing.T) {
 // TestRates: what only grows is never shown as it is.
 func TestRates(t *testing.T) {
 	types := catalogue(t)
-	each(t, func(t *testing.T, b board, d dashboard.Dashboard) {
+	each(t, func(t *testing.T, b board, d model) {
 		for where, all := range expressions(d) {
 			if where == "Requests unaccounted for" {
 				continue // a difference of counters
