@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -20,7 +21,10 @@ func BuildProbe(t Owner) string {
 	return path
 }
 
-// ProbeServer is a running steadyprobe, as a process of its own.
+// ProbeServer is a running steadyprobe, as a process of its own. Where that is
+// allowed, as to root, it goes before all other processes: it shares the
+// machine with the doors and with who watches, where it would have one of its
+// own.
 type ProbeServer struct {
 	Address string // of its endpoints, "127.0.0.1:port"
 
@@ -34,7 +38,7 @@ type ProbeServer struct {
 func Probe(t Owner, program, configuration string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = []string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}
+	p.args = append(p.args, "--config.file="+p.write("steadyprobe.yml", configuration), "--web.listen-address="+p.Address)
 	p.start(p.ready)
 	return p
 }
@@ -44,14 +48,19 @@ func Probe(t Owner, program, configuration string) *ProbeServer {
 func ProbeDemo(t Owner, program string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = []string{"demo", "--web.listen-address=" + p.Address}
+	p.args = append(p.args, "demo", "--web.listen-address="+p.Address)
 	p.start(p.ready)
 	return p
 }
 
 func newProbe(t Owner, program string) *ProbeServer {
 	t.Helper()
-	return &ProbeServer{Address: freeAddress(t), server: newServer(t, program), client: questions()}
+	p := &ProbeServer{Address: freeAddress(t), server: newServer(t, program), client: questions()}
+	if os.Geteuid() == 0 {
+		// It becomes the program, under the same process id.
+		p.args, p.command.program = []string{"-n", "-15", program}, Program(t, "nice")
+	}
+	return p
 }
 
 func (p *ProbeServer) ready() bool {

@@ -30,7 +30,7 @@ type server struct {
 func newServer(t Owner, name string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir()}
-	s.command = command{program: program(t, name), dir: s.dir, output: s.path("output")}
+	s.command = command{program: Program(t, name), dir: s.dir, output: s.path("output")}
 	t.Cleanup(func() {
 		s.stop()
 		if t.Failed() {
@@ -188,8 +188,8 @@ func stall(pid int, d time.Duration) error {
 	return signalProcess(pid, sigCont)
 }
 
-// program returns the path of an installed program, or name where it is one.
-func program(t Owner, name string) string {
+// Program returns the path of an installed program, or name where it is one.
+func Program(t Owner, name string) string {
 	t.Helper()
 	if filepath.IsAbs(name) {
 		return name
