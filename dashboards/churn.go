@@ -105,12 +105,18 @@ func churnFailures() []cog.Builder[dashboard.Panel] {
 	doors := with(churnDoors, `churn_phase!=""`)
 	return panels(
 		graph(head{"Share of failures by churn phase", "Of the requests that were due in each phase, the share that failed.", share},
-			q("{{target}} {{churn_phase}}", failedShare(doors, byPhase))),
+			q("{{target}} {{churn_phase}}", failedShare(doors, byPhase))).
+			Span(half),
+		graph(head{"Within objective by churn phase", "Of the requests that were due in each phase, the share that succeeded within the latency objective. Only targets with an objective are shown.", share},
+			q("{{target}} {{churn_phase}}", withinObjective(doors, step, byPhase))).
+			Span(half),
 		bars(head{"Failures by stage while scaling", "Where and why requests failed that were due in a scaling phase.", perSecond},
 			q("{{target}} {{failure_stage}}/{{reason}}",
-				rate("steadyprobe_request_failures_total", with(churnDoors, `churn_phase=~"scaling_.+"`), "job, target, failure_stage, reason")+" > 0")),
+				rate("steadyprobe_request_failures_total", with(churnDoors, `churn_phase=~"scaling_.+"`), "job, target, failure_stage, reason")+" > 0")).
+			Span(half),
 		stacked(head{"Requests by churn phase", "Requests completed per second, by the phase in which they were due.", perSecond},
-			q("{{target}} {{churn_phase}}", rate("steadyprobe_requests_total", doors, byPhase))),
+			q("{{target}} {{churn_phase}}", rate("steadyprobe_requests_total", doors, byPhase))).
+			Span(half),
 	)
 }
 

@@ -5,6 +5,7 @@ go 1.26.7
 require (
 	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/prometheus/prometheus v0.316.0
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (

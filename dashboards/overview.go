@@ -68,7 +68,7 @@ func trust(selection string) cog.Builder[dashboard.Panel] {
 // doors is the list of doors, each with a link to its detail.
 func doors() *table.PanelBuilder {
 	const t = manyTargets
-	return rows(head{"Doors", "One row for each door. Percentiles and the maximum are exact, over the last 5 minutes, with the time spent waiting for the door included; an empty cell means too few requests for that percentile. Within objective counts over the chosen time range. Click a target for its detail.", seconds},
+	return rows(head{"Doors", "One row for each door. Percentiles and the maximum are exact, over the last 5 minutes, with the time spent waiting for the door included; an empty cell means too few requests for that percentile. Within objective counts over the chosen time range, without the time in which a churn scaled. Click a target for its detail.", seconds},
 		column{"Configured", perSecond, sum("steadyprobe_target_requests_per_second", t, byTarget)},
 		column{"Rate kept", share, rateKept(t)},
 		column{"Failed", share, failedShare(t, byTarget)},
@@ -77,7 +77,7 @@ func doors() *table.PanelBuilder {
 		column{"p99.9", seconds, latest("0.999", t, byTarget)},
 		column{"p99.99", seconds, latest("0.9999", t, byTarget)},
 		column{"Max", seconds, latest("1", t, byTarget)},
-		column{"Within objective", share, withinObjective(t, "$__range")},
+		column{"Within objective", share, withinObjective(with(t, calm), "$__range", byTarget)},
 		column{"Backlog", count, sum("steadyprobe_requests_backlog", t, byTarget)},
 		column{"Connections", count, sum("steadyprobe_connections", t, byTarget)},
 	).OverrideByName("target", []dashboard.DynamicConfigValue{{Id: "links", Value: []any{
@@ -128,10 +128,10 @@ func overviewDensity() []cog.Builder[dashboard.Panel] {
 
 // objectives shows how the doors do against what is promised for them.
 func objectives(selection string) []cog.Builder[dashboard.Panel] {
-	const own = " What the probe failed by itself is left out. Only targets with an objective are shown."
+	const own = " What the probe failed by itself and what was due while a churn scaled is left out. Only targets with an objective are shown."
 	return panels(
 		graph(head{"Within objective", "Share of requests that succeeded within the latency objective; dashed, the share that is promised." + own, share},
-			q(perTarget, withinObjective(selection, step)),
+			q(perTarget, withinObjective(with(selection, calm), step, byTarget)),
 			q("{{target}} promised", highest("steadyprobe_objective_ratio", selection, byTarget))).
 			OverrideByQuery("B", []dashboard.DynamicConfigValue{{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 8}}}}),
 		graph(head{"Burn over 1 hour", "How many times faster than allowed the error budget is used up. At 14.4 a budget of 30 days is gone in 50 hours." + own, times},

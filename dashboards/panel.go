@@ -136,6 +136,9 @@ func percentiles(h head, expr string) *barchart.PanelBuilder {
 		Datasource(datasource()).
 		Span(half).Height(10).
 		Targets(instants([]query{q("", expr)}, prometheus.PromQueryFormatTable)).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{
+			"sort": []map[string]any{{"field": "q"}},
+		}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "groupingToMatrix", Options: map[string]any{
 			"columnField": "target", "rowField": "q", "valueField": "Value",
 		}}).

@@ -122,13 +122,18 @@ func rateKept(selection string) string {
 		sum("steadyprobe_target_requests_per_second", selection, by))
 }
 
+// calm are the requests that objectives are about, as in the alerts: all of a
+// target without a churn, and those that were due while the churn was settled.
+const calm = `churn_phase=~"|settled"`
+
 // withinObjective is the share of requests that succeeded within the latency
-// objective in the range; the probe's own failures are not counted.
-func withinObjective(selection, over string) string {
+// objective in the range; the probe's own failures are not counted. Counters
+// that begin in the range may differ a little, never to more than all.
+func withinObjective(selection, over, by string) string {
 	increase := func(metric, selection string) string {
-		return fmt.Sprintf("sum by (job, target) (increase(%s{%s}[%s]))", metric, selection, over)
+		return fmt.Sprintf("sum by (%s) (increase(%s{%s}[%s]))", by, metric, selection, over)
 	}
-	return fmt.Sprintf("%s / (%s - %s)",
+	return fmt.Sprintf("clamp_max(%s / (%s - %s), 1)",
 		increase("steadyprobe_requests_within_objective_total", selection),
 		increase("steadyprobe_requests_total", selection),
 		increase("steadyprobe_request_failures_total", with(selection, ownFailures)))
@@ -137,7 +142,8 @@ func withinObjective(selection, over string) string {
 // burn is how many times faster than allowed the error budget is used up.
 func burn(selection, over string) string {
 	return fmt.Sprintf("(1 - %s) / (1 - %s)",
-		withinObjective(selection, over), highest("steadyprobe_objective_ratio", selection, "job, target"))
+		withinObjective(with(selection, calm), over, "job, target"),
+		highest("steadyprobe_objective_ratio", selection, "job, target"))
 }
 
 // query is one query of a panel.

@@ -106,7 +106,7 @@ func option(value string, selected bool) dashboard.VariableOption {
 func labelFilter() *dashboard.AdHocVariableBuilder {
 	return dashboard.NewAdHocVariableBuilder("labels").
 		Label("Labels").
-		Description("Filters by the labels that you gave to your targets, for example site or front.").
+		Description("Filters by the labels that you gave to your targets, for example site or front. What is said of the probe itself and of churns has no such labels and is missing meanwhile.").
 		Datasource(datasource())
 }
 
