@@ -23,6 +23,7 @@ type HAProxyOptions struct {
 	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
 	Frontend         string           // further lines of the frontend, in HAProxy's language
 	Global           string           // further lines of the global section
+	Urgent           bool             // goes before all that is not urgent, where that is allowed (root)
 }
 
 // HAProxyServer is a running HAProxy in master-worker mode. Every path answers
@@ -58,6 +59,7 @@ func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 	t.Cleanup(h.release)
 	h.write("body", Body())
 	h.write("haproxy.cfg", h.configuration(o))
+	h.urgent = o.Urgent
 	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.socket("master")}
 	h.begin()
 	return h

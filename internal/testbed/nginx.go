@@ -25,6 +25,7 @@ type NGINXOptions struct {
 	Certificate       testcert.Options // what is special about its certificate
 	Backends          []string         // addresses that requests are passed to; none: nginx answers
 	Locations         string           // further locations, in nginx's language
+	Urgent            bool             // goes before all that is not urgent, where that is allowed (root)
 }
 
 // NGINXServer is a running nginx with one worker. Every path answers with
@@ -60,6 +61,7 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 	}
 	n.write("nginx.conf", n.configuration(o))
 	n.args = []string{"-p", n.dir, "-c", n.path("nginx.conf"), "-e", n.path("error.log")}
+	n.urgent = o.Urgent
 	n.output = n.path("error.log") // what it prints before it has read its configuration
 	n.begin()
 	return n

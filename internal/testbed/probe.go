@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -21,10 +20,7 @@ func BuildProbe(t Owner) string {
 	return path
 }
 
-// ProbeServer is a running steadyprobe, as a process of its own. Where that is
-// allowed, as to root, it goes before all other processes: it shares the
-// machine with the doors and with who watches, where it would have one of its
-// own.
+// ProbeServer is a running steadyprobe, as a process of its own.
 type ProbeServer struct {
 	Address string // of its endpoints, "127.0.0.1:port"
 
@@ -35,10 +31,14 @@ type ProbeServer struct {
 // Probe starts the program that BuildProbe returned as a daemon with a
 // configuration file's text. It ends with the test, and its targets are started
 // on return.
+//
+// It is urgent: it shares the machine with who watches, and maybe with much
+// else, where it would have one of its own.
 func Probe(t Owner, program, configuration string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = append(p.args, "--config.file="+p.write("steadyprobe.yml", configuration), "--web.listen-address="+p.Address)
+	p.args = []string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}
+	p.urgent = true
 	p.start(p.ready)
 	return p
 }
@@ -48,19 +48,14 @@ func Probe(t Owner, program, configuration string) *ProbeServer {
 func ProbeDemo(t Owner, program string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = append(p.args, "demo", "--web.listen-address="+p.Address)
+	p.args = []string{"demo", "--web.listen-address=" + p.Address}
 	p.start(p.ready)
 	return p
 }
 
 func newProbe(t Owner, program string) *ProbeServer {
 	t.Helper()
-	p := &ProbeServer{Address: freeAddress(t), server: newServer(t, program), client: questions()}
-	if os.Geteuid() == 0 {
-		// It becomes the program, under the same process id.
-		p.args, p.command.program = []string{"-n", "-15", program}, Program(t, "nice")
-	}
-	return p
+	return &ProbeServer{Address: freeAddress(t), server: newServer(t, program), client: questions()}
 }
 
 func (p *ProbeServer) ready() bool {

@@ -1,0 +1,319 @@
+package observability
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/steadyprobe/steadyprobe/internal/monitoring"
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// untrustworthy is the alert that inhibits those on latency.
+const untrustworthy = "SteadyprobeUntrustworthy"
+
+// rightAlerts are the alerts that may fire at some time in this scenario, by
+// target: each of them is true then. Whatever else fires is wrong. Those of the
+// process have no target.
+var rightAlerts = map[string][]string{
+	"": {"SteadyprobeDeadMansSwitch", "SteadyprobeSaturated"},
+	"resetting": {
+		untrustworthy, "SteadyprobeReadFailures", "SteadyprobeFailureBudgetBurn", "SteadyprobeLatencyBudgetBurn",
+		"SteadyprobeTargetDown", "SteadyprobeLatencyNoBaseline", "SteadyprobeHandshakesCollapsed",
+	},
+	"slow": {
+		untrustworthy, "SteadyprobeLatencyBudgetBurn", "SteadyprobeLatencyRegression", "SteadyprobeLatencyAbovePeer",
+		"SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown", "SteadyprobeWrongAnswers", "SteadyprobeTimeouts",
+		"SteadyprobeTooFewConnections",
+	},
+	"calm": {untrustworthy},
+	"untrusted": {
+		untrustworthy, "SteadyprobeCertificateRefused", "SteadyprobeFailureBudgetBurn", "SteadyprobeLatencyBudgetBurn", "SteadyprobeTargetDown",
+	},
+	"unresolved": {
+		untrustworthy, "SteadyprobeNoAddress", "SteadyprobeResolveFailures", "SteadyprobeFailureBudgetBurn", "SteadyprobeLatencyBudgetBurn",
+		"SteadyprobeTargetDown",
+	},
+}
+
+// lastingAlerts are those that are there to the end.
+var lastingAlerts = map[string][]string{
+	"":           {"SteadyprobeDeadMansSwitch"},
+	"resetting":  {"SteadyprobeLatencyNoBaseline"},
+	"untrusted":  {"SteadyprobeCertificateRefused", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown"},
+	"unresolved": {"SteadyprobeNoAddress", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown"},
+}
+
+// TestObservability runs the shipped alerts and dashboards on a real Prometheus
+// and a real Alertmanager, while a real door becomes slow, one resets, one loses
+// its backend, and the probe itself is starved. See scale and past for the two
+// things that are not as in production.
+func TestObservability(t *testing.T) {
+	s := newStand(t)
+	s.stretch("healthy", func() {
+		s.untilTrusted()
+		s.await("firing", "untrusted", "SteadyprobeCertificateRefused")
+		s.await("firing", "unresolved", "SteadyprobeNoAddress")
+		s.await("firing", "resetting", "SteadyprobeLatencyNoBaseline")
+		s.await("firing", "", "SteadyprobeDeadMansSwitch")
+	})
+	s.stretch("slow and resetting", func() {
+		s.slowable.slow(250 * time.Millisecond)
+		s.reset(true)
+		s.await("firing", "slow", "SteadyprobeLatencyBudgetBurn", "SteadyprobeLatencyRegression", "SteadyprobeLatencyAbovePeer")
+		s.await("firing", "resetting", "SteadyprobeReadFailures", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown")
+	})
+	var fed func()
+	s.stretch("starved", func() {
+		fed = s.probe.Starve(150*time.Millisecond, 250*time.Millisecond)
+		s.await("firing", "slow", untrustworthy)
+		s.await("firing", "calm", untrustworthy)
+		s.awaitInhibition("slow", "SteadyprobeLatencyBudgetBurn")
+	})
+	silent := time.Now()
+	s.stretch("starved, and without a backend", func() {
+		s.slowable.stop()
+		s.await("firing", "slow", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown")
+	})
+	s.checkStarved(silent)
+	s.stretch("healthy again", func() {
+		fed()
+		s.slowable.slow(0)
+		s.slowable.start()
+		s.reset(false)
+		s.awaitQuiet()
+	})
+	ended := time.Now()
+
+	t.Run("no wrong alert", func(t *testing.T) { s.checkNotices(t) })
+	t.Run("dashboards", func(t *testing.T) { s.checkDashboards(t, ended) })
+	t.Run("classic histograms", func(t *testing.T) { s.checkClassic(t) })
+	t.Run("pictures", func(t *testing.T) { s.draw(t) })
+}
+
+// part is a stretch of the scenario that is over.
+type part struct {
+	name     string
+	from, to time.Time
+}
+
+// stretch runs a part of the scenario.
+func (s *stand) stretch(name string, run func()) {
+	s.t.Helper()
+	from := time.Now()
+	run()
+	s.parts = append(s.parts, part{name, from, time.Now()})
+	s.t.Logf("%s: %.1f s", name, time.Since(from).Seconds())
+}
+
+// patience is how long is waited for an alert: on a quiet machine it takes some
+// seconds.
+const patience = 90 * time.Second
+
+// await waits until the receiver was told of alerts of a target.
+func (s *stand) await(status, target string, alerts ...string) {
+	s.t.Helper()
+	for _, alert := range alerts {
+		testbed.WaitFor(s.t, fmt.Sprintf("a notice that %s of target %q is %s", alert, target, status), patience, func() bool {
+			return s.told(status, target, alert)
+		})
+	}
+}
+
+// told reports whether the last notice of an alert has a status.
+func (s *stand) told(status, target, alert string) bool {
+	last := ""
+	for _, n := range s.hook.Notices() {
+		if n.Name() == alert && n.Labels["target"] == target && n.Labels["job"] != "demo" {
+			last = n.Status
+		}
+	}
+	return last == status
+}
+
+// untilTrusted waits until the probe has shown for a while that it can be
+// trusted: on a busy machine alerts on latency are rightly inhibited.
+func (s *stand) untilTrusted() {
+	s.t.Helper()
+	since, reason := time.Now(), ""
+	defer func() { s.t.Logf("the last reason not to trust the probe: %s", reason) }()
+	testbed.WaitFor(s.t, "a probe that can be trusted for 10 s: the machine is too busy for this test", 3*time.Minute, func() bool {
+		result, _ := s.prometheus.Query(`ALERTS{alertname="` + untrustworthy + `", job="steadyprobe"}`)
+		if len(result) > 0 {
+			since, reason = time.Now(), s.reasons()
+		}
+		time.Sleep(200 * time.Millisecond)
+		return time.Since(since) > 10*time.Second
+	})
+}
+
+// reasons returns why the probe is not to be trusted.
+func (s *stand) reasons() string {
+	result, _ := s.prometheus.Query(`steadyprobe:untrustworthy:cause{job="steadyprobe"}`)
+	return result.String()
+}
+
+// held returns the alerts of a target that Alertmanager has, by name.
+func (s *stand) held(target string) map[string]testbed.HeldAlert {
+	s.t.Helper()
+	all := map[string]testbed.HeldAlert{}
+	for _, a := range s.manager.Alerts() {
+		if a.Labels["target"] == target && a.Labels["job"] != "demo" {
+			all[a.Name()] = a
+		}
+	}
+	return all
+}
+
+func (s *stand) awaitInhibition(target, alert string) {
+	s.t.Helper()
+	testbed.WaitFor(s.t, alert+" to be inhibited", patience, func() bool {
+		a, ok := s.held(target)[alert]
+		return ok && a.Status.State == "suppressed" && len(a.Status.InhibitedBy) > 0
+	})
+}
+
+// checkStarved looks at what the receiver was told while the probe was starved:
+// nothing on latency, but everything on failures.
+func (s *stand) checkStarved(since time.Time) {
+	s.t.Helper()
+	for _, n := range s.hook.Notices() {
+		latency := strings.HasPrefix(n.Name(), "SteadyprobeLatency") && n.Name() != "SteadyprobeLatencyNoBaseline"
+		if latency && n.Status == "firing" && n.Labels["job"] == "steadyprobe" && n.Received.After(since) && n.Labels["target"] != "unresolved" && n.Labels["target"] != "untrusted" {
+			s.t.Errorf("%s of %s reached the receiver while the probe was starved", n.Name(), n.Labels["target"])
+		}
+	}
+	for _, target := range []string{"slow", "resetting"} {
+		for name, a := range s.held(target) {
+			latency := strings.HasPrefix(name, "SteadyprobeLatency")
+			if inhibited := a.Status.State == "suppressed"; inhibited && !latency {
+				s.t.Errorf("%s of %s is inhibited, which is no alert on latency", name, target)
+			}
+		}
+	}
+}
+
+// awaitQuiet waits until nothing is held any more that does not last.
+func (s *stand) awaitQuiet() {
+	s.t.Helper()
+	var left []string
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("not resolved: %v", left)
+		}
+	}()
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		left = left[:0]
+		for target := range rightAlerts {
+			for name := range s.held(target) {
+				if !slices.Contains(lastingAlerts[target], name) && target != "untrusted" && target != "unresolved" {
+					left = append(left, target+"/"+name)
+				}
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("waiting for all to resolve: %v are left", left)
+		}
+	}
+}
+
+// checkNotices holds all that the receiver was ever told against what is right,
+// and that an end follows each beginning.
+func (s *stand) checkNotices(t *testing.T) {
+	last := map[string]string{}
+	wrong := map[string]bool{}
+	for _, n := range s.hook.Notices() {
+		target, job := n.Labels["target"], n.Labels["job"]
+		if job == "demo" {
+			s.checkDemo(t, n)
+			continue
+		}
+		if !slices.Contains(rightAlerts[target], n.Name()) && !wrong[target+n.Name()] {
+			wrong[target+n.Name()] = true
+			t.Errorf("%.1f s: %s of target %q fired, which is wrong here: %s", n.Received.Sub(s.began).Seconds(), n.Name(), target, n.Annotations["description"])
+		}
+		if !slices.Contains(lastingAlerts[target], n.Name()) {
+			last[fmt.Sprint(n.Labels)] = n.Status
+		}
+		for _, key := range []string{"summary", "description", "runbook_url", "dashboard_url"} {
+			if text := n.Annotations[key]; text == "" || strings.Contains(text, "<no value>") || strings.Contains(text, "error") && strings.Contains(text, "template") {
+				t.Errorf("%s: the annotation %s is %q", n.Name(), key, text)
+			}
+		}
+	}
+	for _, labels := range slices.Sorted(maps.Keys(last)) {
+		if last[labels] != "resolved" && !strings.Contains(labels, "untrusted") && !strings.Contains(labels, "unresolved") {
+			t.Errorf("the receiver was told that this fires, and never that it ended: %s", labels)
+		}
+	}
+}
+
+// checkDemo looks at the alerts of the demo, which is there for its churn: the
+// door that reloads is to be found bad, and the other not down.
+func (s *stand) checkDemo(t *testing.T, n testbed.Notice) {
+	if steady := strings.HasPrefix(n.Labels["target"], "steady-"); steady && (n.Name() == "SteadyprobeTargetDown" || n.Name() == "SteadyprobeFailureBudgetBurn") {
+		t.Errorf("%s of the demo's %s fired", n.Name(), n.Labels["target"])
+	}
+}
+
+func (s *stand) checkDashboards(t *testing.T, ended time.Time) {
+	boards, err := monitoring.Dashboards(filepath.Join(testbed.Root(t), "dashboards"))
+	if err != nil || len(boards) == 0 {
+		t.Fatalf("%d dashboards: %v", len(boards), err)
+	}
+	for kind, p := range map[string]*testbed.PrometheusServer{"native": s.prometheus, "classic": s.classic} {
+		t.Run(kind, func(t *testing.T) {
+			got := newViewer(p, s.began, ended).dashboards(t, boards)
+			t.Logf("%d queries returned %d series; nothing, rightly: %s", got.queries, got.series, strings.Join(got.empty, "; "))
+		})
+	}
+}
+
+// checkClassic: the rules for classic histograms, on a Prometheus that knows no
+// others, found the same.
+func (s *stand) checkClassic(t *testing.T) {
+	for target, alerts := range map[string][]string{
+		"slow": {
+			"SteadyprobeLatencyBudgetBurn", "SteadyprobeLatencyRegression", "SteadyprobeLatencyAbovePeer", "SteadyprobeFailureBudgetBurn",
+			"SteadyprobeTargetDown", untrustworthy,
+		},
+		"resetting": {"SteadyprobeReadFailures", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown"},
+	} {
+		for _, alert := range alerts {
+			expr := fmt.Sprintf(`max_over_time(ALERTS{job="steadyprobe", alertname=%q, target=%q, alertstate="firing"}[%ds])`,
+				alert, target, int(time.Since(s.began).Seconds()))
+			if got, _ := s.classic.Query(expr); len(got) == 0 {
+				t.Errorf("%s of %s never fired", alert, target)
+			}
+		}
+	}
+	if got, _ := s.classic.Query(`{__name__=~"steadyprobe_.+"} and histogram_count({__name__=~"steadyprobe_.+"}) >= 0`); len(got) > 0 {
+		t.Errorf("there are native histograms: %v", got[0].Metric)
+	}
+}
+
+// picturesVariable names the folder that the pictures of the pages go to, as in
+// the other tests: "make pictures" sets it.
+const picturesVariable = "STEADYPROBE_PICTURES"
+
+// draw makes pictures from what Prometheus stored.
+func (s *stand) draw(t *testing.T) {
+	folder := os.Getenv(picturesVariable)
+	if folder == "" {
+		folder = t.ArtifactDir()
+	}
+	s.drawPercentiles(t, filepath.Join(folder, "regression-percentiles.svg"))
+	s.drawTimeline(t, filepath.Join(folder, "regression-timeline.svg"))
+}
