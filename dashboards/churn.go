@@ -65,6 +65,7 @@ func churnNow() []cog.Builder[dashboard.Panel] {
 			q("ready", highest("steadyprobe_churn_ready_replicas", oneChurn, "job, churn")),
 			q("endpoints", highest("steadyprobe_churn_ready_endpoints", oneChurn, "job, churn")),
 			q("baseline", highest("steadyprobe_churn_baseline_replicas", oneChurn, "job, churn"))).
+			ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdContinuousBlues)).Min(0).
 			Span(whole),
 	)
 }
