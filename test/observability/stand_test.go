@@ -28,9 +28,9 @@ var scale = monitoring.Scale{Factor: 240, Least: 5 * time.Second}
 type stand struct {
 	t          *testing.T
 	nginx      *testbed.NGINXServer
-	haproxy    *testbed.HAProxyServer
-	slowable   *origin
-	resetting  string // while this file is there, nginx resets
+	haproxy    *testbed.HAProxyServer // can be made slow
+	backend    *testbed.NGINXServer   // of it
+	resetting  string                 // while this file is there, nginx resets
 	probe      *testbed.ProbeServer
 	demo       *testbed.ProbeServer
 	hook       *testbed.Webhook
@@ -61,10 +61,28 @@ targets:
   - {name: unresolved, url: "http://nowhere.invalid/", rate: 1, dns: {refresh: 1s}}
 `
 
+// HAProxy holds every request for 250 ms while a server that nobody uses is
+// disabled: that can be done while it runs.
+const (
+	haproxySwitch = "backend switch\n\ttimeout connect 1s\n\ttimeout server 1s\n\tserver fast 127.0.0.1:1\n"
+	haproxyDelay  = "\ttcp-request inspect-delay 250ms\n" +
+		"\ttcp-request content accept if { nbsrv(switch) gt 0 }\n" +
+		"\ttcp-request content accept if WAIT_END\n"
+)
+
+// slow makes HAProxy slow, or no longer.
+func (s *stand) slow(on bool) {
+	s.t.Helper()
+	command := map[bool]string{true: "disable", false: "enable"}[on] + " server switch/fast"
+	if answer := strings.TrimSpace(strings.Trim(s.haproxy.Command(command), "> \n")); answer != "" {
+		s.t.Fatalf("HAProxy answered %q with %q", command, answer)
+	}
+}
+
 // newStand starts everything. Alertmanager is there before Prometheus is.
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	s := &stand{t: t, slowable: newOrigin(t), resetting: filepath.Join(t.TempDir(), "reset"), hook: testbed.NewWebhook(t)}
+	s := &stand{t: t, resetting: filepath.Join(t.TempDir(), "reset"), hook: testbed.NewWebhook(t)}
 	// Doors and probe are urgent: the alerts on latency are about them, and not
 	// about what else this machine does.
 	s.nginx = testbed.NGINX(t, testbed.NGINXOptions{
@@ -72,7 +90,10 @@ func newStand(t *testing.T) *stand {
 		// Status 444 closes without an answer, here by a reset.
 		Locations: fmt.Sprintf("\t\treset_timedout_connection on;\n\t\tlocation = /shop { if (-f %s) { return 444; } return 200 %q; }\n", s.resetting, testbed.Body()),
 	})
-	s.haproxy = testbed.HAProxy(t, testbed.HAProxyOptions{Urgent: true, Backends: []string{s.slowable.address}})
+	s.backend = testbed.NGINX(t, testbed.NGINXOptions{Urgent: true})
+	s.haproxy = testbed.HAProxy(t, testbed.HAProxyOptions{
+		Urgent: true, Backends: []string{s.backend.HTTP}, Global: haproxySwitch, Frontend: haproxyDelay,
+	})
 	s.manager = testbed.Alertmanager(t, managerConfiguration(t, s.hook.URL))
 	program := testbed.BuildProbe(t)
 	_, port, _ := strings.Cut(s.nginx.HTTPS, ":")
