@@ -266,14 +266,14 @@ func (e *example) checkAlertmanager(t *testing.T) {
 func (e *example) checkGrafana(t *testing.T) {
 	var sources struct {
 		APIVersion  int `yaml:"apiVersion"`
-		Datasources []struct{ Name, UID, Type, Access, URL string }
+		Datasources []struct{ Name, Type, Access, URL string }
 	}
 	parse(t, e.container(t, "grafana", "etc/grafana/provisioning/datasources/prometheus.yml"), &sources)
 	if len(sources.Datasources) != 1 || sources.APIVersion != 1 {
 		t.Fatalf("the data sources are %+v, want one", sources)
 	}
 	d := sources.Datasources[0]
-	if d.Type != "prometheus" || d.Access != "proxy" || d.UID == "" {
+	if d.Type != "prometheus" || d.Access != "proxy" {
 		t.Errorf("the data source is %+v", d)
 	}
 	e.reachable(t, strings.TrimPrefix(d.URL, "http://"))

@@ -46,6 +46,7 @@ type HeldAlert struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 	StartsAt    time.Time         `json:"startsAt"`
+	Fingerprint string            `json:"fingerprint"` // of the labels
 	Status      struct {
 		State       string   `json:"state"`       // unprocessed, active or suppressed
 		InhibitedBy []string `json:"inhibitedBy"` // fingerprints of the alerts that inhibit it

@@ -59,7 +59,9 @@ func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 	t.Cleanup(h.release)
 	h.write("body", Body())
 	h.write("haproxy.cfg", h.configuration(o))
-	h.urgent = o.Urgent
+	if o.Urgent {
+		h.urgent = urgentDoor
+	}
 	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.socket("master")}
 	h.begin()
 	return h

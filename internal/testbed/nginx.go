@@ -61,7 +61,9 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 	}
 	n.write("nginx.conf", n.configuration(o))
 	n.args = []string{"-p", n.dir, "-c", n.path("nginx.conf"), "-e", n.path("error.log")}
-	n.urgent = o.Urgent
+	if o.Urgent {
+		n.urgent = urgentDoor
+	}
 	n.output = n.path("error.log") // what it prints before it has read its configuration
 	n.begin()
 	return n

@@ -38,7 +38,7 @@ func Probe(t Owner, program, configuration string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
 	p.args = []string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}
-	p.urgent = true
+	p.urgent = urgentProbe
 	p.start(p.ready)
 	return p
 }

@@ -7,11 +7,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 )
 
 // stopLimit is how long a server may take to end before it is killed.
 const stopLimit = 10 * time.Second
+
+// How urgent servers are that are. The probe is more so than the doors that it
+// looks at: a handshake of a door is not to make it late.
+const (
+	urgentDoor  = 1
+	urgentProbe = 2
+)
 
 // startLimit is how long a server may take to start or to reload.
 const startLimit = 30 * time.Second
@@ -91,17 +99,17 @@ type command struct {
 	args    []string // its arguments
 	dir     string   // its working folder
 	output  string   // file that takes what it prints, appended to
-	urgent  bool     // it goes before what is not urgent, where that is allowed
+	urgent  int      // it goes before what is less urgent, where that is allowed; 0: not at all
 }
 
 // line returns the program and its arguments. What is urgent is scheduled in
 // real time: chrt becomes the program, under the same process id.
 func (c command) line() []string {
 	line := append([]string{c.program}, c.args...)
-	if !c.urgent {
+	if c.urgent == 0 {
 		return line
 	}
-	first := []string{"chrt", "--rr", "1"}
+	first := []string{"chrt", "--rr", strconv.Itoa(c.urgent)}
 	if exec.Command(first[0], append(first[1:], "true")...).Run() != nil {
 		return line // no such program, or no right to it
 	}

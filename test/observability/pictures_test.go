@@ -18,17 +18,24 @@ import (
 // histograms that Prometheus stored.
 func (s *stand) drawPercentiles(t *testing.T, file string) {
 	var series []plot.Series
-	for _, p := range s.parts[:2] {
-		for _, target := range []string{"slow", "calm"} {
-			cells := s.cells(t, target, p)
-			if len(cells) == 0 {
-				t.Errorf("%s has no latencies while %s", target, p.name)
-			}
-			series = append(series, plot.Series{Name: map[string]string{"slow": "HAProxy", "calm": "nginx"}[target] + ", " + p.name, Cells: cells})
+	for _, of := range []struct {
+		target string
+		during part
+		name   string
+	}{
+		{"slow", s.parts[0], "HAProxy"},
+		{"calm", s.parts[0], "nginx"},
+		{"slow", s.parts[1], "HAProxy, slow"},
+		{"calm", s.parts[1], "nginx, meanwhile"},
+	} {
+		cells := s.cells(t, of.target, of.during)
+		if len(cells) == 0 {
+			t.Errorf("%s has no latencies while %s", of.target, of.during.name)
 		}
+		series = append(series, plot.Series{Name: of.name, Cells: cells})
 	}
 	write(t, file, func(w io.Writer) error {
-		return plot.Percentiles(w, plot.Look{}, "Latency by percentile, before and while the backend behind HAProxy is slow", series)
+		return plot.Percentiles(w, plot.Look{}, "Latency by percentile, before and while HAProxy is slow", series)
 	})
 }
 
@@ -74,7 +81,7 @@ func (s *stand) drawTimeline(t *testing.T, file string) {
 		lines = append(lines, line)
 	}
 	write(t, file, func(w io.Writer) error {
-		return plot.Timelines(w, plot.Look{}, "p99 latency of 3 s: a slow backend, resets, a starved probe, no backend", s.began.UTC(), ended.UTC(), lines, nil)
+		return plot.Timelines(w, plot.Look{}, "p99 latency: HAProxy is slow and nginx resets, then the probe is starved, then a backend is gone", s.began.UTC(), ended.UTC(), lines, nil)
 	})
 }
 

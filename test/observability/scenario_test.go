@@ -90,12 +90,17 @@ func TestObservability(t *testing.T) {
 		fed = s.probe.Starve(150*time.Millisecond, 250*time.Millisecond)
 		s.await("firing", "slow", untrustworthy)
 		s.await("firing", "calm", untrustworthy)
-		s.awaitInhibition("slow", "SteadyprobeLatencyBudgetBurn")
+		for _, alert := range []string{"SteadyprobeLatencyBudgetBurn", "SteadyprobeLatencyRegression", "SteadyprobeLatencyAbovePeer"} {
+			s.awaitInhibition("slow", alert)
+		}
 	})
 	inhibited := s.parts[len(s.parts)-1].to
 	s.stretch("starved, without a backend", 15*time.Second, func() {
 		s.backend.Stop()
 		s.await("firing", "slow", "SteadyprobeFailureBudgetBurn", "SteadyprobeTargetDown")
+		if s.told("resolved", "slow", untrustworthy) {
+			s.t.Error("the probe is starved, and is trusted again")
+		}
 	})
 	s.checkStarved(inhibited)
 	s.stretch("healthy again", 0, func() {
@@ -202,23 +207,36 @@ func (s *stand) reasons() string {
 	return result.String()
 }
 
-// held returns the alerts of a target that Alertmanager has, by name.
-func (s *stand) held(target string) map[string]testbed.HeldAlert {
+// held returns the alerts of a target that Alertmanager has.
+func (s *stand) held(target string) []testbed.HeldAlert {
 	s.t.Helper()
-	all := map[string]testbed.HeldAlert{}
-	for _, a := range s.manager.Alerts() {
-		if a.Labels["target"] == target && a.Labels["job"] != "demo" {
-			all[a.Name()] = a
-		}
-	}
-	return all
+	return slices.DeleteFunc(s.manager.Alerts(), func(a testbed.HeldAlert) bool {
+		return a.Labels["target"] != target || a.Labels["job"] == "demo"
+	})
 }
 
+// untrusted returns those of some alerts that are inhibited because the probe
+// is not to be trusted.
+func untrusted(held []testbed.HeldAlert) (inhibited []string) {
+	for _, source := range held {
+		if source.Name() != untrustworthy {
+			continue
+		}
+		for _, a := range held {
+			if a.Status.State == "suppressed" && slices.Contains(a.Status.InhibitedBy, source.Fingerprint) {
+				inhibited = append(inhibited, a.Name())
+			}
+		}
+	}
+	return inhibited
+}
+
+// awaitInhibition waits until an alert is held back because the probe is not to
+// be trusted.
 func (s *stand) awaitInhibition(target, alert string) {
 	s.t.Helper()
 	testbed.WaitFor(s.t, alert+" to be inhibited", patience, func() bool {
-		a, ok := s.held(target)[alert]
-		return ok && a.Status.State == "suppressed" && len(a.Status.InhibitedBy) > 0
+		return slices.Contains(untrusted(s.held(target)), alert)
 	})
 }
 
@@ -232,8 +250,8 @@ func (s *stand) checkStarved(since time.Time) {
 				s.t.Errorf("%s of %s reached the receiver while the probe was starved", n.Name(), target)
 			}
 		}
-		for name, a := range s.held(target) {
-			if !onLatency(name) && a.Status.State == "suppressed" {
+		for _, name := range untrusted(s.held(target)) {
+			if !onLatency(name) {
 				s.t.Errorf("%s of %s is inhibited, which is no alert on latency", name, target)
 			}
 		}
@@ -256,9 +274,9 @@ func (s *stand) awaitQuiet() {
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		left = left[:0]
 		for target := range rightAlerts {
-			for name := range s.held(target) {
-				if !lasts(target, name) {
-					left = append(left, target+"/"+name)
+			for _, a := range s.held(target) {
+				if !lasts(target, a.Name()) {
+					left = append(left, target+"/"+a.Name())
 				}
 			}
 		}

@@ -51,7 +51,7 @@ defaults:
   objective: {latency: 150ms, ratio: 0.99}
 targets:
   # Behind nginx, over TLS, with a connection for each request. Is reset.
-  - {name: resetting, url: "https://localhost:%[1]s/shop", rate: 40, labels: {front: nginx}, connection: {reuse: false}, tls: {ca_file: %[2]q}}
+  - {name: resetting, url: "https://localhost:%[1]s/shop", rate: 20, labels: {front: nginx}, connection: {reuse: false}, tls: {ca_file: %[2]q}}
   # Behind HAProxy. Becomes slow, and later loses its backend.
   - {name: slow, url: "http://%[3]s/", rate: 60, labels: {front: haproxy, peer_group: shop}}
   # Nothing ever happens to this one.
@@ -168,7 +168,7 @@ func scaledRules(t *testing.T, other string) []string {
 // each of its receivers replaced by the webhook, and times scaled.
 func managerConfiguration(t *testing.T, url string) string {
 	t.Helper()
-	text, err := os.ReadFile("/tmp/bg/pr/am.yml")
+	text, err := os.ReadFile(filepath.Join(testbed.Root(t), "alerts", "alertmanager.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func scaleRoute(t *testing.T, route map[string]any) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A repetition is longer than the test, so that each notice is news.
+			// A repetition would come after the test, so that each notice is news.
 			to := max(time.Duration(float64(d)/scale.Factor), time.Second)
 			if key == "repeat_interval" {
 				to = time.Hour
