@@ -34,7 +34,7 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 	if timeout == 0 {
 		timeout = time.Minute
 	}
-	global := o.Global
+	global := "\tlua-load " + h.path("wait.lua") + "\n" + o.Global
 	if o.NoResumption {
 		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
 	}

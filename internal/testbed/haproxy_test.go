@@ -119,3 +119,12 @@ func TestHAProxyPassesToBackends(t *testing.T) {
 		t.Errorf("status without a backend = %d, want 503", code)
 	}
 }
+
+func TestHAProxyHoldsRequests(t *testing.T) {
+	h := HAProxy(t, HAProxyOptions{Frontend: "\thttp-request lua.wait 50\n", Urgent: true})
+	began := time.Now()
+	code, body, err := fetch(questions(), "http://"+h.HTTP+"/")
+	if took := time.Since(began); err != nil || code != 200 || body != Body() || took < 50*time.Millisecond {
+		t.Errorf("status %d, error %v after %v; want 200 after at least 50 ms", code, err, took)
+	}
+}

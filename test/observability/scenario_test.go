@@ -83,7 +83,7 @@ func TestObservability(t *testing.T) {
 	// Slow is not failing.
 	s.checkNever("slow", untrustworthy, "SteadyprobeLatencyBudgetBurn", "SteadyprobeLatencyRegression", "SteadyprobeLatencyAbovePeer", "SteadyprobeTooFewConnections")
 	s.checkNever("calm", untrustworthy)
-	s.checkSays("slow", "SteadyprobeLatencyBudgetBurn", "take longer than 150ms")
+	s.checkSays("slow", "SteadyprobeLatencyBudgetBurn", "take longer than 250ms")
 	s.checkSays("resetting", "SteadyprobeTargetDown", "% of the requests to resetting failed")
 	var fed func()
 	s.stretch("starved", 15*time.Second, func() {
