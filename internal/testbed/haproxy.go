@@ -21,14 +21,17 @@ type HAProxyOptions struct {
 	CA               *testcert.CA     // signs its certificate; nil: one of its own
 	Certificate      testcert.Options // what is special about its certificate
 	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
-	Frontend         string           // further lines of the frontend, in HAProxy's language; "http-request lua.wait 100" holds requests for 100 ms
+	Frontend         string           // further lines of the frontend, in HAProxy's language; "http-request lua.wait 100" holds requests for 100 ms and a little
 	Global           string           // further lines of the global section
 	Urgent           bool             // goes before all that is not urgent, where that is allowed (root)
 }
 
 // waitAction makes the action lua.wait of all frontends: it holds a request for
-// so many milliseconds. (inspect-delay is over as soon as a request is whole.)
-const waitAction = `core.register_action("wait", {"http-req"}, function(txn, ms) core.msleep(tonumber(ms)) end, 1)
+// so many milliseconds, and at random for a tenth more on average, as
+// distances do. (inspect-delay is over as soon as a request is whole.)
+const waitAction = `core.register_action("wait", {"http-req"}, function(txn, ms)
+	core.msleep(math.floor(tonumber(ms) * (1 - 0.1 * math.log(1 - math.random()))))
+end, 1)
 `
 
 // HAProxyServer is a running HAProxy in master-worker mode. Every path answers

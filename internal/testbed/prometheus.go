@@ -21,6 +21,7 @@ type PrometheusOptions struct {
 	Alertmanager  string   // address that alerts go to; empty: none
 	Past          string   // OpenMetrics text with timestamps that it knows from the start; empty: nothing
 	Flags         []string // further flags of the command line
+	System        bool     // it is the machine's own, such as Debian's 2.42, and not the one of tools/prometheus
 }
 
 // ScrapeJob returns one item of scrape_configs: a job that scrapes /metrics of
@@ -45,12 +46,16 @@ type PrometheusServer struct {
 }
 
 // Prometheus starts a Prometheus that ends with the test, and returns when it
-// is ready. It is not the machine's own but the one of tools/prometheus.
+// is ready.
 func Prometheus(t Owner, o PrometheusOptions) *PrometheusServer {
 	t.Helper()
+	program := "prometheus"
+	if !o.System {
+		program = Tool(t, "prometheus", program)
+	}
 	p := &PrometheusServer{
 		Address: freeAddress(t),
-		server:  newServer(t, Tool(t, "prometheus", "prometheus")),
+		server:  newServer(t, program),
 		client:  questions(),
 	}
 	config := "global:\n" + indent(o.Global) + "scrape_configs:\n" + o.ScrapeConfigs

@@ -81,7 +81,7 @@ func (s *stand) drawTimeline(t *testing.T, file string) {
 		lines = append(lines, line)
 	}
 	write(t, file, func(w io.Writer) error {
-		return plot.Timelines(w, plot.Look{}, "p99 latency: HAProxy is slow and nginx resets, then the probe is starved, then a backend is gone", s.began.UTC(), ended.UTC(), lines, nil)
+		return plot.Timelines(w, plot.Look{}, "p99 latency: a slow HAProxy, a starved probe, a backend that is gone", s.began.UTC(), ended.UTC(), lines, nil)
 	})
 }
 
