@@ -24,7 +24,7 @@ import (
 
 // Options say what [Run] runs.
 type Options struct {
-	ConfigFile    string
+	ConfigFile    string              // not used by Demo
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
 	Logger        *slog.Logger
@@ -35,8 +35,6 @@ type Options struct {
 
 func (o *Options) validate() error {
 	switch {
-	case o.ConfigFile == "":
-		return errors.New("there is no configuration file: name one with --config.file")
 	case o.Logger == nil:
 		return errors.New("there is no logger")
 	case o.Web == nil || o.Web.WebListenAddresses == nil || o.Web.WebSystemdSocket == nil || o.Web.WebConfigFile == nil:
@@ -80,6 +78,9 @@ type probed struct {
 func Run(ctx context.Context, o Options) error {
 	if err := o.validate(); err != nil {
 		return fmt.Errorf("starting: %w", err)
+	}
+	if o.ConfigFile == "" {
+		return errors.New("starting: there is no configuration file: name one with --config.file")
 	}
 	loaded, warnings, err := config.Load(o.ConfigFile)
 	for _, w := range warnings {

@@ -24,8 +24,8 @@ var demoText string
 
 // DemoOptions say how [Demo] runs.
 type DemoOptions struct {
-	Options           // the configuration file is not used
-	Out     io.Writer // told where to look and, at the end, what came of it
+	Options
+	Out io.Writer // told where to look and, at the end, what came of it
 	// Live is told once a second how it goes, in one line of ASCII; nil: nobody
 	// is.
 	Live func(line string)

@@ -27,6 +27,7 @@ func (c *Cycle) beat(ctx context.Context) {
 		c.account.converged(c.direction, converged)
 		c.o.Logger.Debug("a step has settled", "replicas", o.Desired, "converged_after", converged)
 		c.forgetStep()
+		c.unclear = nil // so late, nothing of ours is on its way any more
 	}
 	c.tell(now)
 	if c.mode == cycling {
@@ -107,7 +108,8 @@ func (c *Cycle) forgetStep() { c.stepSince, c.stepTaken = time.Time{}, false }
 
 // cycle takes the next step when it is due.
 func (c *Cycle) cycle(ctx context.Context, now time.Time, o Observation) {
-	if !c.stepSince.IsZero() && now.Sub(c.stepSince) >= c.o.StuckAfter && !(c.stepTaken && c.machine.matching()) {
+	late := !c.stepSince.IsZero() && now.Sub(c.stepSince) >= c.o.StuckAfter
+	if late && (!c.stepTaken || !c.machine.matching()) {
 		c.giveUp(o)
 		return
 	}

@@ -36,14 +36,16 @@ func (c *Cycle) scale(ctx context.Context, replicas int) {
 	// What is known if the call panics: that it may have taken effect.
 	c.changed, c.unsure, c.attempted = true, true, now
 	known := c.unclear
-	c.unclear = append(slices.Clip(known), replicas)
+	if !slices.Contains(known, replicas) {
+		c.unclear = append(slices.Clip(known), replicas)
+	}
 	err := c.callScale(ctx, replicas)
+	if err == nil || !reasonOf(err).unclear() {
+		c.unclear = known
+	}
 	if err == nil {
 		c.accepted(replicas)
 		return
-	}
-	if !reasonOf(err).unclear() {
-		c.unclear = known
 	}
 	c.failures++
 	c.retry = time.Now().Add(c.backOff())
@@ -82,7 +84,7 @@ func (c *Cycle) accepted(replicas int) {
 		c.course.take(c.attempted)
 		c.account.stepped(c.direction)
 	}
-	c.set, c.unclear, c.unsure = replicas, nil, false
+	c.set, c.unsure = replicas, false
 	c.failures, c.retry, c.errs[scaling] = 0, time.Time{}, nil
 	c.account.accepted()
 }

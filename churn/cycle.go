@@ -138,7 +138,7 @@ type Cycle struct {
 	set       int       // the count that was ours when last seen; in a dry run the one we would have set
 	attempted time.Time // when Scale was called last
 	unsure    bool      // it failed, and nothing was observed since
-	unclear   []int     // counts whose Scale may have taken effect although it failed
+	unclear   []int     // counts whose Scale failed, and may have taken effect or still may
 	failures  int       // of Scale, in a row
 	retry     time.Time // no attempt to scale before
 

@@ -28,7 +28,7 @@ type bench struct {
 	*fakeWorkload
 	cycle  *Cycle
 	phases []string // "since the start: phase"
-	log    *strings.Builder
+	log    *logBuffer
 
 	cancel context.CancelFunc
 	done   chan error
@@ -37,7 +37,7 @@ type bench struct {
 // newBench makes a Cycle with a settle time of 5 s, unless change says otherwise.
 func newBench(t *testing.T, f *fakeWorkload, change func(*Options)) *bench {
 	t.Helper()
-	b := &bench{fakeWorkload: f, log: new(strings.Builder)}
+	b := &bench{fakeWorkload: f, log: new(logBuffer)}
 	o := Options{
 		Name: "shop", Plan: upAndDown(10 * time.Second), Settle: 5 * time.Second, Workload: f,
 		Logger: textLogger(b.log),
@@ -143,4 +143,189 @@ func TestCycleFollowsThePlan(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestConvergenceIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.ready, f.endpoints = 700*ms, 100*ms
+		b := newBench(t, f, nil)
+		b.run(t)
+		b.at(29 * time.Second)
+		s := b.snapshot()
+		if s.Steps != [NumDirections]uint64{Up: 2, Down: 1} {
+			t.Errorf("steps %v, want 2 up and 1 down", s.Steps)
+		}
+		// 700 + 100 ms after each call, which is a multiple of 50 ms.
+		for d, count := range s.Steps {
+			got := s.Convergence[d]
+			if got.Count != count || got.Sum != 0.8*float64(count) {
+				t.Errorf("%v: %d converged in %v s, want %d in 0.8 s each", Direction(d), got.Count, got.Sum, count)
+			}
+		}
+		if up := s.Convergence[Up].Classic; up[3] != 2 { // 0.1, 0.25, 0.5, 1
+			t.Errorf("up in buckets %v, want both in the fourth", up)
+		}
+		// The restore at the end is no step of the plan.
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		if s := b.snapshot(); s.Steps[Down] != 1 || s.Convergence[Down].Count != 1 {
+			t.Errorf("after the end: steps %v", s.Steps)
+		}
+	})
+}
+
+func TestStepToWhatThereIsScalesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(4)
+		f.ready = time.Second
+		b := newBench(t, f, func(o *Options) {
+			o.Plan.Steps = append(o.Plan.Steps, Step{Replicas: 2, Hold: 3 * time.Second})
+		})
+		b.run(t)
+		b.at(24 * time.Second)
+		// 4 is there until 10 s; 2 until 20 s, and for 3 s more.
+		b.wantScales(t, scaled{10 * time.Second, 2}, scaled{23 * time.Second, 4})
+		b.wantPhases(t, "0s: settled", "10s: scaling_down", "16s: settled", "23s: scaling_up")
+		if s := b.snapshot(); s.Baseline != 4 || s.Steps != [NumDirections]uint64{1, 1} {
+			t.Errorf("baseline %d, steps %v", s.Baseline, s.Steps)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		b.wantScales(t, scaled{10 * time.Second, 2}, scaled{23 * time.Second, 4}) // 4 is the baseline
+	})
+}
+
+func TestSnapshotOfARunningCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.ready, f.endpoints = time.Second, time.Second
+		b := newBench(t, f, nil)
+		if s := b.snapshot(); s.Name != "shop" || s.State != Stopped || s.Phase != probe.NoChurn || !s.LastBeat.IsZero() || len(s.History) != 0 {
+			t.Errorf("before it begins: %+v", s)
+		}
+		b.run(t)
+		b.at(1500 * ms)
+		s := b.snapshot()
+		if s.State != Running || s.Reason != NoReason || s.Phase != probe.ScalingUp || s.RestorePending {
+			t.Errorf("state %v, reason %v, phase %v, restore pending %v", s.State, s.Reason, s.Phase, s.RestorePending)
+		}
+		if s.Baseline != 2 || s.Observation != (Observation{4, 4, 2}) {
+			t.Errorf("baseline %d, observed %+v", s.Baseline, s.Observation)
+		}
+		if !s.Since.Equal(b.start) || !s.LastBeat.Equal(b.start.Add(1500*ms)) {
+			t.Errorf("since %v, last beat %v", s.Since.Sub(b.start), s.LastBeat.Sub(b.start))
+		}
+		if len(s.History) != 2 || s.History[0].Phase != probe.Settled || s.History[1] != (PhaseChange{probe.ScalingUp, s.Since}) {
+			t.Errorf("history %v", s.History)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		if s := b.snapshot(); s.State != Stopped || s.Reason != NoReason || s.RestorePending || s.Desired != 2 {
+			t.Errorf("at the end: %+v", s)
+		}
+	})
+}
+
+func TestDryRunScalesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		b := newBench(t, f, func(o *Options) { o.DryRun = true })
+		b.run(t)
+		b.at(12 * time.Second)
+		f.set(7) // is nobody's business here
+		b.at(35 * time.Second)
+		s := b.snapshot()
+		if s.State != DryRun || s.Phase != probe.Settled || s.Reason != NoReason || s.Desired != 7 || s.Steps != [NumDirections]uint64{} {
+			t.Errorf("%+v", s)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		b.wantPhases(t, "0s: settled")
+		b.wantScales(t)
+		if s := b.snapshot(); s.State != Stopped {
+			t.Errorf("state %v at the end", s.State)
+		}
+		want := `level=INFO msg="churn begins" baseline_replicas=2 dry_run=true
+level=INFO msg="would scale" from=2 to=4
+level=INFO msg="would scale" from=4 to=2
+level=INFO msg="would scale" from=2 to=4
+level=INFO msg="would scale" from=4 to=2
+`
+		if got := b.log.String(); got != want {
+			t.Errorf("logged\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func TestRunTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newFake(2), nil)
+		b.run(t)
+		b.at(time.Second)
+		if err := b.cycle.Run(t.Context()); err == nil || err.Error() != `running churn "shop": it runs already` {
+			t.Errorf("got %v", err)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSnapshotWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		b := newBench(t, f, func(o *Options) { o.Settle, o.Plan = 0, upAndDown(70*ms) })
+		b.run(t)
+		var s Snapshot
+		for range 999 {
+			time.Sleep(7 * ms)
+			b.cycle.Snapshot(&s)
+			if n := len(s.History); s.History[n-1] != (PhaseChange{s.Phase, s.Since}) {
+				t.Fatalf("history ends with %v, phase %v since %v", s.History[n-1], s.Phase, s.Since)
+			}
+		}
+		if s.Steps[Up] != 50 || s.Steps[Down] != 50 { // one each 70 ms until 6.993 s: 100, the first at 0
+			t.Errorf("steps %v", s.Steps)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPhaseIsToldBeforeScale, and each call has a deadline.
+func TestPhaseIsToldBeforeScale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		var b *bench
+		var atScale []string
+		f.onScale = func(ctx context.Context, _ int) (bool, error) {
+			atScale = append(atScale, b.phases[len(b.phases)-1])
+			if at, ok := ctx.Deadline(); !ok || time.Until(at) != DefaultCallTimeout {
+				t.Errorf("Scale has until %v", time.Until(at))
+			}
+			return false, nil
+		}
+		f.onObserve = func(ctx context.Context) error {
+			if at, ok := ctx.Deadline(); !ok || time.Until(at) > DefaultCallTimeout {
+				t.Errorf("Observe has until %v", time.Until(at))
+			}
+			return nil
+		}
+		b = newBench(t, f, nil)
+		b.run(t)
+		b.at(21 * time.Second)
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		want := []string{"0s: scaling_up", "10s: scaling_down", "20s: scaling_up", "21s: scaling_down"}
+		if !slices.Equal(atScale, want) {
+			t.Errorf("when Scale was called, told last: %v, want %v", atScale, want)
+		}
+	})
 }

@@ -162,3 +162,65 @@ type Cell struct {
 	Highest time.Duration // that is counted here
 	Count   uint64
 }
+
+// States of a target.
+const (
+	stateStarting = "starting"
+	stateUp       = "up"
+	stateDegraded = "degraded"
+	stateDown     = "down"
+)
+
+const (
+	loopClosed   = "closed"
+	phaseSettled = "settled"
+)
+
+// latency returns the quantiles of a window, none where there is none.
+func (t *Target) latency(window string) Quantiles {
+	for _, w := range t.Latency {
+		if w.Window == window {
+			return w.Quantiles
+		}
+	}
+	return nil
+}
+
+// phase returns what was measured in a churn phase.
+func (t *Target) phase(name string) (ChurnPhase, bool) {
+	for _, p := range t.Phases {
+		if p.Phase == name {
+			return p, true
+		}
+	}
+	return ChurnPhase{}, false
+}
+
+// recent returns how many requests failed in the last 5 minutes.
+func (t *Target) recent() (n uint64) {
+	for _, f := range t.Failures {
+		n += f.Recent
+	}
+	return n
+}
+
+// at returns the duration at q, NaN where there is none.
+func (all Quantiles) at(q float64) Number {
+	for _, one := range all {
+		if one.Q == q {
+			return one.Seconds
+		}
+	}
+	return none()
+}
+
+// share returns which share of the requests failed.
+func (p *ChurnPhase) share() float64 {
+	if p.Completed == 0 {
+		return 0
+	}
+	return float64(p.Failed) / float64(p.Completed)
+}
+
+// name returns STAGE/REASON.
+func (f *Failure) name() string { return f.Stage + "/" + f.Reason }

@@ -78,8 +78,11 @@ func New(o Options) (http.Handler, error) {
 	mux.Handle("GET /"+pathConfig, config(&o))
 	mux.Handle("GET /{$}", limited(o.scrapes(), tooMany, stalling(page)))
 	(&api{&o}).register(mux)
+	newPlots(&o).register(mux)
+	registerAssets(mux)
 	o.Health.register(mux)
-	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+page.styleSource), nil
+	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
+		"connect-src 'self'; img-src 'self'; script-src 'self'; style-src 'self'"), nil
 }
 
 // metrics serves scrapes. Whatever could be gathered is served, because one

@@ -2,10 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-
-	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/steadyprobe/steadyprobe/config"
 )
@@ -64,49 +61,4 @@ func withFlags(err error) error {
 		lines[i] = inFlags(p.Field, p.Text)
 	}
 	return errors.New(strings.Join(lines, "\n"))
-}
-
-// explained returns what is wrong with the command line, where the library's
-// own words do not help.
-func explained(app *kingpin.ApplicationModel, err error) string {
-	text := err.Error()
-	if name, ok := quotedAfter(text, "expected argument for flag "); ok {
-		long := longFlag(app, name)
-		return fmt.Sprintf("%s has no value; write %s=VALUE, also for one that begins with a hyphen", name, long)
-	}
-	if name, ok := quotedAfter(text, "unknown long flag "); ok {
-		for _, c := range app.Commands {
-			for _, f := range c.Flags {
-				if "--"+f.Name == name {
-					return fmt.Sprintf("%s is a flag of the command %s; see steadyprobe %s --help", name, c.Name, c.Name)
-				}
-			}
-		}
-	}
-	if name, ok := strings.CutPrefix(text, "unexpected "); ok {
-		for _, c := range app.Commands {
-			if c.Name == name {
-				return fmt.Sprintf("%s is a command and comes first; the flags in front of it are those of the command serve, which is the default", name)
-			}
-		}
-	}
-	return text
-}
-
-// quotedAfter returns what stands in single quotes behind a prefix.
-func quotedAfter(text, prefix string) (string, bool) {
-	rest, ok := strings.CutPrefix(text, prefix+"'")
-	return strings.TrimSuffix(rest, "'"), ok
-}
-
-// longFlag returns the long form of a flag.
-func longFlag(app *kingpin.ApplicationModel, name string) string {
-	for _, c := range app.Commands {
-		for _, f := range c.Flags {
-			if f.Short != 0 && "-"+string(f.Short) == name {
-				return "--" + f.Name
-			}
-		}
-	}
-	return name
 }

@@ -27,6 +27,7 @@ const (
 func main() {
 	// What the linker does for a release.
 	version.Version = programVersion(version.Version)
+	version.Revision = programRevision(version.Revision, buildSettings())
 	// Or it would read further arguments from the file of "--body @FILE".
 	kingpin.EnableFileExpansion = false
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -44,32 +45,30 @@ type command struct {
 // SIGINT or SIGTERM. A second signal ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
 	app := kingpin.New("steadyprobe", "Constant-rate probing of front doors, for Prometheus.")
-	app.UsageWriter(stdout).ErrorWriter(stderr).UsageTemplate(usageTemplate())
-	app.Version(version.Print("steadyprobe"))
-	app.VersionFlag.Short('V')
-	app.HelpFlag.Short('h')
-	logging := &promslog.Config{Writer: stderr}
-	promslogflag.AddFlags(app, logging)
-	var levelGiven bool
-	app.GetFlag(promslogflag.LevelFlagName).IsSetByUser(&levelGiven)
+	logging := &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat(), Writer: stderr}
+	levelGiven := addCommonFlags(app, logging)
+	app.UsageWriter(stdout).ErrorWriter(stderr).UsageTemplate(usageTemplate).UsageFuncs(usageFuncs())
 	ended := -1
 	app.Terminate(func(code int) { ended = code })
 
-	commands := map[string]command{}
-	for _, add := range []func(*kingpin.Application, io.Writer, io.Writer) (string, command){addServe, addCheck, addRun} {
-		name, c := add(app, stdout, stderr)
-		commands[name] = c
+	commands := addCommands(app, stdout, stderr)
+	args = usualCompletion(args)
+	// This adds the command help to the model.
+	if _, err := app.ParseContext(nil); err != nil {
+		return complain(stderr, app.Model(), args, err)
+	}
+	if err := misspelled(app.Model(), args); err != nil {
+		return complain(stderr, app.Model(), args, err)
 	}
 	name, err := app.Parse(args)
 	switch {
 	case ended >= 0: // help or version were printed
 		return ended
 	case err != nil:
-		fmt.Fprintf(stderr, "steadyprobe: %s; try steadyprobe --help\n", withoutURLs(explained(app.Model(), err), args))
-		return exitFailed
+		return complain(stderr, app.Model(), args, explained(app.Model(), args, err))
 	}
 	chosen := commands[name]
-	if chosen.logLevel != "" && !levelGiven {
+	if chosen.logLevel != "" && !*levelGiven {
 		_ = logging.Level.Set(chosen.logLevel) // it exists
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -89,13 +88,50 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// withoutURLs returns a message about the arguments without the URLs among
-// them, because these may hold a password.
-func withoutURLs(message string, args []string) string {
-	for _, a := range args {
-		if strings.Contains(a, "://") {
-			message = strings.ReplaceAll(message, a, "a URL, which belongs behind the command run")
-		}
+// addCommands adds all commands, in the order of the help, and returns them by
+// their names.
+func addCommands(app *kingpin.Application, stdout, stderr io.Writer) map[string]command {
+	commands := map[string]command{}
+	for _, add := range []func(*kingpin.Application, io.Writer, io.Writer) (string, command){
+		addServe,
+		addDemo,
+		addRun,
+		addCheck,
+		addCompletion,
+		addComplete,
+	} {
+		name, c := add(app, stdout, stderr)
+		commands[name] = c
 	}
-	return message
+	return commands
+}
+
+// addCommonFlags adds the flags of every command, and returns where it will
+// stand whether a log level was given.
+func addCommonFlags(app *kingpin.Application, logging *promslog.Config) (levelGiven *bool) {
+	app.HelpFlag.Short('h').Help("Show help; behind a command, the help of that.")
+	app.Version(versionText())
+	app.VersionFlag.Short('V').Help("Show version and revision.")
+	levelGiven = new(bool)
+	level := newLogValue("--"+promslogflag.LevelFlagName, promslog.LevelFlagOptions, logging.Level.Set)
+	app.Flag(promslogflag.LevelFlagName, "Log only what is at least so severe: "+wordList(level.words)+".").Default("info").IsSetByUser(levelGiven).SetValue(level)
+	format := newLogValue("--"+promslogflag.FormatFlagName, promslog.FormatFlagOptions, logging.Format.Set)
+	app.Flag(promslogflag.FormatFlagName, "Format of the log: "+wordList(format.words)+".").Default("logfmt").SetValue(format)
+	return levelGiven
+}
+
+// complain says what is wrong with the command line and where to look.
+func complain(stderr io.Writer, app *kingpin.ApplicationModel, args []string, err error) int {
+	help := "steadyprobe --help"
+	if c := namedCommand(app, args); c != nil {
+		help = "steadyprobe " + c.Name + " --help"
+	}
+	text := withoutURLs(err.Error(), args)
+	if strings.HasSuffix(text, "?") {
+		text += " See "
+	} else {
+		text += "; see "
+	}
+	fmt.Fprintf(stderr, "steadyprobe: %s%s\n", text, help)
+	return exitFailed
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -113,6 +114,54 @@ func TestProgramVersion(t *testing.T) {
 	}
 	if programVersion("") == "" {
 		t.Error("a build without the linker's version has none")
+	}
+}
+
+func TestProgramRevision(t *testing.T) {
+	clone := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}
+	changed := []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, {Key: "vcs.revision", Value: "abc"}}
+	for _, row := range []struct {
+		name     string
+		linked   string
+		settings []debug.BuildSetting
+		want     string
+	}{
+		{"nothing is known", "", nil, "unknown"},
+		{"only the linker's", "abc", nil, "abc"},
+		{"only the clone's", "", clone, "abc"},
+		{"only that of a changed clone", "", changed, "abc-modified"},
+		{"both", "abc", clone, "abc"},
+		{"both, of a changed clone", "abc", changed, "abc-modified"},
+		{"the linker's is of something else", "def", changed, "def"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := programRevision(row.linked, row.settings); got != row.want {
+				t.Errorf("the revision is %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"serve", "run", "check", "completion", "--rate", "--no-reuse"}
+	for _, row := range []struct{ word, want string }{
+		{"chekc", "check"},           // one exchange
+		{"chck", "check"},            // one more
+		{"checks", "check"},          // one less
+		{"srv", ""},                  // two, of three
+		{"rnu", "run"},               // one exchange
+		{"rum", "run"},               // one replaced
+		{"ruin", "run"},              // one less
+		{"dance", ""},                // nothing is like it
+		{"", ""},                     // neither is this
+		{"--rte", "--rate"},          // one, of three
+		{"--x", ""},                  // hyphens do not count
+		{"--noreuse", "--no-reuse"},  // one more
+		{"complétion", "completion"}, // one character of two bytes
+	} {
+		if got, _ := nearest(row.word, words); got != row.want {
+			t.Errorf("%q is taken for %q, want %q", row.word, got, row.want)
+		}
 	}
 }
 

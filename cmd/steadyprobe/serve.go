@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
 	"github.com/steadyprobe/steadyprobe/app"
@@ -27,8 +28,8 @@ const defaultFile = "steadyprobe.yml"
 func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
 	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default().HelpLong(serveHelp)
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
-	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected. Empty: none.").Default("").String()
-	flags := kingpinflag.AddFlags(c, ":10115")
+	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
+	flags := addWebFlags(c, ":10115")
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
 		defer outliveHangUps(logger)()
@@ -46,6 +47,15 @@ func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
 		}
 		return err
 	}}
+}
+
+// addWebFlags adds the flags of metrics and page to a command. address is the
+// default of where they are.
+func addWebFlags(c *kingpin.CmdClause, address string) *web.FlagConfig {
+	flags := kingpinflag.AddFlags(c, address)
+	c.GetFlag("web.listen-address").Help("Address of metrics and page, such as :10115 or [::1]:10115; vsock://:10115 for vsock. Repeatable.")
+	c.GetFlag("web.config.file").PlaceHolder("FILE").Help("File that turns on TLS or passwords, see https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md")
+	return flags
 }
 
 // logFailure logs what ended the daemon, each problem of a configuration as a

@@ -82,10 +82,31 @@ type choiceValue struct {
 // Set takes what the command line says.
 func (v *choiceValue) Set(text string) error {
 	if !slices.Contains(v.words, text) {
-		return fmt.Errorf("reading %s: %q is unknown; write %s", v.flag, text, strings.Join(v.words, " or "))
+		return fmt.Errorf("reading %s: %q is unknown; write %s", v.flag, text, wordList(v.words))
 	}
 	v.word = text
 	return nil
 }
 
 func (v *choiceValue) String() string { return v.word }
+
+// Choices returns what may be written.
+func (v *choiceValue) Choices() []string { return v.words }
+
+// logValue is a word that the logger's own type takes as well.
+type logValue struct {
+	choiceValue
+	set func(string) error
+}
+
+func newLogValue(flag string, words []string, set func(string) error) *logValue {
+	return &logValue{choiceValue{flag: flag, words: words}, set}
+}
+
+// Set takes what the command line says.
+func (v *logValue) Set(text string) error {
+	if err := v.choiceValue.Set(strings.ToLower(text)); err != nil {
+		return err
+	}
+	return v.set(v.word)
+}

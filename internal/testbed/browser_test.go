@@ -72,8 +72,8 @@ func TestBrowserNotices(t *testing.T) {
 		{"a rejected promise", "/rejection", []string{"exception: Uncaught (in promise) Error: nobody minds"}, nil},
 		{"a missing file", "/missing", []string{"network: Failed to load resource: the server responded with a status of 404"}, []string{site + "/nowhere.png"}},
 		{"a violated policy", "/policy", []string{"security: Executing inline script violates the following Content Security Policy directive"}, nil},
-		{"a stranger", "/stranger", []string{"network: Failed to load resource: net::ERR_"}, []string{"http://stranger.example/x.png"}},
-		{"a strange address", "/address", []string{"network: Failed to load resource: net::ERR_"}, []string{"http://192.0.2.1/x.png"}},
+		{"a stranger", "/stranger", []string{"network: Failed to load resource: net::ERR_NAME_NOT_RESOLVED"}, []string{"http://stranger.example/x.png"}},
+		{"a strange address", "/address", []string{"network: Failed to load resource: net::ERR_NAME_NOT_RESOLVED"}, []string{"http://192.0.2.1/x.png"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			errors, requests := len(b.Errors()), len(b.Requests())

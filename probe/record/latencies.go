@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
+)
 
 // Cell counts the latencies of one cell of an HDR histogram with three
 // significant digits.
@@ -14,9 +18,13 @@ type Cell struct {
 // timeouts and expired ticks (see [probe.Outcome.Slow]), none of a closed loop.
 // The window ends now, and is that of the quantiles of a [Snapshot].
 func (r *Recorder) Latencies(w int, cells []Cell) []Cell {
+	return r.latenciesAt(r.clock.Now(), w, cells)
+}
+
+func (r *Recorder) latenciesAt(now probe.Instant, w int, cells []Cell) []Cell {
 	var v view
 	r.mu.Lock()
-	r.timeline.advance(r.clock.Now(), &r.window)
+	r.timeline.advance(now, &r.window)
 	v.copyFrom(&r.window)
 	r.mu.Unlock()
 	v.add(w)

@@ -25,7 +25,11 @@ func memoryOf(r *Recorder) int {
 	for i := range r.phases {
 		add(&r.phases[i])
 	}
+	for i := range r.slowFailures {
+		add(&r.slowFailures[i])
+	}
 	add(&r.lateness)
+	size += timelineMemory(r)
 	size += 4 * cap(r.window.open.counts)
 	p := &r.window.past
 	for _, parts := range [][]closed{p.slices[:], {p.minute}, p.minutes[:], {p.five}, p.fives[:]} {
@@ -34,6 +38,11 @@ func memoryOf(r *Recorder) int {
 		}
 	}
 	return size
+}
+
+// timelineMemory returns what the rings of a timeline take.
+func timelineMemory(r *Recorder) int {
+	return int(unsafe.Sizeof(counted{}))*cap(r.timeline.seconds.list) + int(unsafe.Sizeof(countedSlice{}))*cap(r.timeline.slices.list)
 }
 
 // fill records what a reused connection to a door on the same machine shows for
@@ -56,10 +65,19 @@ func sampleAt(at probe.Instant, values []time.Duration, i int) *probe.Sample {
 
 // TestMemoryIsBounded holds the budget of a target: 70 KB at 1 request/s.
 func TestMemoryIsBounded(t *testing.T) {
-	idle, slow := New(Options{}), New(Options{})
+	idle, fresh, slow := New(Options{}), New(Options{}), New(Options{})
+	fill(fresh, 1, 30)
 	fill(slow, 1, 4200)
 	if got := memoryOf(idle); got > 8<<10 {
 		t.Errorf("an idle recorder takes %d bytes", got)
+	}
+	// 60 × 12 bytes of seconds, 60 × 16 bytes of slices.
+	if got := timelineMemory(fresh); got != 1680 {
+		t.Errorf("the timeline of a new target takes %d bytes", got)
+	}
+	// 300 × 12 bytes of seconds, 360 × 16 bytes of slices.
+	if got := timelineMemory(slow); got != 9360 {
+		t.Errorf("a full timeline takes %d bytes", got)
 	}
 	if got := memoryOf(slow); got > 70<<10 {
 		t.Errorf("a recorder at 1 request/s takes %d bytes", got)
@@ -175,6 +193,43 @@ func BenchmarkClose(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkSliceQuantiles is what the timeline adds to the closing of a slice.
+func BenchmarkSliceQuantiles(b *testing.B) {
+	for _, rate := range []int{1, 1000, 10_000} {
+		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) {
+			var p pages
+			for _, v := range likely(10 * rate) {
+				p.add(cellOf(uint64(v)), 1)
+			}
+			c := p.take()
+			b.ReportAllocs()
+			for b.Loop() {
+				c.quantiles()
+			}
+			b.ReportMetric(float64(len(c)), "pairs")
+		})
+	}
+}
+
+// BenchmarkTimeline reads a full one.
+func BenchmarkTimeline(b *testing.B) {
+	r := New(Options{})
+	fill(r, 10, 4200)
+	m := make([]Moment, 0, keptSlices)
+	b.Run("seconds", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			r.secondsAt(4201*second, m[:0])
+		}
+	})
+	b.Run("slices", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			r.slicesAt(4201*second, m[:0])
+		}
+	})
 }
 
 func BenchmarkQuantiles(b *testing.B) {

@@ -13,7 +13,7 @@ type Options struct {
 	Bounds *Bounds     // nil: DefaultBounds
 	// Closed says that the samples are those of a closed loop. Their intended
 	// times are no schedule's, so that latency, lateness, wait and windows stay
-	// empty.
+	// empty, and the timeline has counts only.
 	Closed bool
 }
 
@@ -23,27 +23,27 @@ type Options struct {
 // One mutex guards it all, held for a few additions, and every 10 s for the
 // closing of a slice. It allocates where a duration falls into an octave or a
 // page that it has not seen, and when a slice is closed: for the slice, and for
-// the sum that it goes into. What it holds is bounded, whatever the door does
-// for however long: at 1 request/s about 50 KB, at 1,000 about half a megabyte,
-// after an hour.
+// the sum that it goes into; 11 times in its first hour for the timeline. What
+// it holds is bounded, whatever the door does for however long: at 1 request/s
+// about 60 KB, at 1,000 about half a megabyte, after an hour.
 type Recorder struct {
 	clock  probe.Clock
 	bounds *Bounds
 	closed bool
 
-	mu          sync.Mutex
-	latency     [2][probe.NumChurnPhases]Histogram
-	slow        [probe.NumChurnPhases]Histogram // of latency's failures those that are in the windows
-	serviceTime [2]Histogram
-	phases      [probe.NumPhases]Histogram
-	lateness    Histogram
-	handshake   [2]Histogram
-	clamped     uint64
-	handshakes  handshakes
-	responses   responses
-	chains      chains
-	window      window
-	timeline    timeline
+	mu           sync.Mutex
+	timeline     timeline
+	latency      [2][probe.NumChurnPhases]Histogram
+	slowFailures [probe.NumChurnPhases]Histogram // of latency's failures those that are in the windows
+	serviceTime  [2]Histogram
+	phases       [probe.NumPhases]Histogram
+	lateness     Histogram
+	handshake    [2]Histogram
+	clamped      uint64
+	handshakes   handshakes
+	responses    responses
+	chains       chains
+	window       window
 }
 
 // New returns an empty Recorder. It takes a few kilobytes.
@@ -60,8 +60,8 @@ func New(o Options) *Recorder {
 		r.serviceTime[i].bounds = b.ServiceTime
 		r.handshake[i].bounds = b.Handshake
 	}
-	for i := range r.slow {
-		r.slow[i].bounds = b.Latency
+	for i := range r.slowFailures {
+		r.slowFailures[i].bounds = b.Latency
 	}
 	for i := range r.phases {
 		r.phases[i].bounds = b.Phase
@@ -99,8 +99,8 @@ func (o *observations) count() {
 // Record takes a completed tick. All of them are in the histograms of latency
 // and lateness; those that were begun in that of service time; successes,
 // timeouts and expired ticks (see [probe.Outcome.Slow]) in the windows. A tick
-// belongs to the slice of its end, or to the open one if that is over. Of a
-// closed loop service time and phases are kept, see Options.
+// belongs to the second and the slice of its end, or to the open ones if those
+// are over. Of a closed loop service time and phases are kept, see Options.
 func (r *Recorder) Record(s *probe.Sample) {
 	var o observations
 	result := Succeeded
@@ -145,7 +145,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 		r.window.open.add(cell, 1)
 		open.max = max(open.max, cell)
 		if result == Failed {
-			r.slow[s.Churn].add(o.list[0].at)
+			r.slowFailures[s.Churn].add(o.list[0].at)
 		}
 		if latency > highest {
 			r.clamped++
@@ -225,8 +225,8 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 		r.serviceTime[i].Snapshot(&s.ServiceTime[i])
 		r.handshake[i].Snapshot(&s.HandshakeTime[i])
 	}
-	for i := range r.slow {
-		r.slow[i].Snapshot(&s.SlowFailures[i])
+	for i := range r.slowFailures {
+		r.slowFailures[i].Snapshot(&s.SlowFailures[i])
 	}
 	for i := range r.phases {
 		r.phases[i].Snapshot(&s.Phases[i])

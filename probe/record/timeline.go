@@ -63,16 +63,16 @@ func (c *countedSlice) moment() Moment {
 // those of a window, which it advances. It begins with the first sample, and
 // takes 9.4 KB at most.
 type timeline struct {
-	open    counted       // the open second
 	until   probe.Instant // when the open second ends; 0: not begun
+	open    counted       // the open second
 	number  int64         // of the open second, from the clock's zero
 	slice   counted       // the seconds of the open slice that are over
 	seconds ring[counted]
 	slices  ring[countedSlice]
 }
 
-// advance closes the seconds and slices that are over at now. Its time is
-// bounded however long ago the last call was.
+// advance closes the seconds and slices that are over at now, and those of w
+// with them. Its time is bounded however long ago the last call was.
 func (t *timeline) advance(now probe.Instant, w *window) {
 	if now < t.until {
 		return
@@ -118,9 +118,10 @@ func endOf(second int64) probe.Instant { return probe.Instant(second+1) * probe.
 // the extended slice. The open second is left out. A tick belongs to the second
 // of its end, or to the open one if that is over.
 //
-// The first second is that in which the first completed tick was due, so that
-// there are none before a tick is completed; it is the only one that may have
-// begun before the target did. Of a closed loop only the counts are kept.
+// The first second is that in which the first completed tick was due: before one
+// is completed there are none, and of the first only a part counts. Of a closed
+// loop only the counts are kept. All seconds add up to what was recorded in
+// them, so that they can be compared with a ledger.
 func (r *Recorder) Seconds(m []Moment) []Moment { return r.secondsAt(r.clock.Now(), m) }
 
 func (r *Recorder) secondsAt(now probe.Instant, m []Moment) []Moment {

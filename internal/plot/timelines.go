@@ -1,0 +1,366 @@
+package plot
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stripHeight is that of the strip of bands above the data.
+const stripHeight = 10
+
+// Timelines draws latencies over time as an SVG of the given look, from one
+// instant to another, in the location of from, whose name is on the axis. The
+// vertical axis is logarithmic. Which latencies they are, the title should say.
+//
+// Bands are shaded, and a strip above the data repeats them, scaling up in its
+// upper half and scaling down in its lower. Each line with failures has a lane
+// below the data, marks there are higher the more requests failed. What lies
+// outside of the span is not drawn. Where points are closer than the plot can
+// show, the lowest and the highest of each unit remain. Without any latency and
+// failure the plot says so. It fails where w does.
+func Timelines(w io.Writer, look Look, title string, from, to time.Time, lines []Line, bands []Band) error {
+	title = clean(title)
+	x := newTimeAxis(from, to)
+	inside := make([]track, len(lines))
+	var y ranged
+	lanes, failed := 0, uint64(0)
+	for i, l := range lines {
+		inside[i] = newTrack(x, l)
+		for _, p := range inside[i].points {
+			y.add(p.Value)
+		}
+		if inside[i].failed > 0 {
+			lanes++
+			failed = addUp(failed, inside[i].failed)
+		}
+	}
+	axis := y.axis()
+	bands = visible(x, bands)
+	s, err := newSheet(look, title, axis, stripFor(bands), laneHeight(lanes)*float64(lanes), timelineEntries(look.Theme.palette(), lines, inside, bands))
+	if err != nil {
+		return fmt.Errorf("drawing the plot %q: %w", title, err)
+	}
+	s.drawBands(x, bands)
+	zone, _ := from.Zone()
+	most := int((s.frame.right - s.frame.left) / (textWidth(s.font, textSize, x.layout()) + 16))
+	s.drawAxes(x.ticks(max(2, most)), axis.ticks(), "time ("+clean(zone)+")")
+	for i := range inside {
+		s.drawTrack(i, x, axis, inside[i].points)
+	}
+	s.drawLanes(x, inside, laneHeight(lanes))
+	if !y.any && failed == 0 {
+		s.drawNothing()
+	}
+	return s.write(w, title, describeTracks(x, lines, inside))
+}
+
+// ranged is the range of latencies that were added.
+type ranged struct {
+	low, high time.Duration
+	any       bool
+}
+
+func (r *ranged) add(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	if !r.any {
+		r.low, r.high, r.any = d, d, true
+	}
+	r.low, r.high = min(r.low, d), max(r.high, d)
+}
+
+func (r *ranged) axis() latencyAxis {
+	if !r.any {
+		return newLatencyAxis(time.Millisecond, time.Second)
+	}
+	return newLatencyAxis(r.low, r.high)
+}
+
+// track is what of a line is within the span.
+type track struct {
+	points   []Point // ascending
+	failures []Failure
+	failed   uint64
+	worst    Point
+}
+
+func newTrack(x timeAxis, l Line) track {
+	var t track
+	for _, p := range l.Points {
+		if at := x.at(p.At); at >= 0 && at <= 1 {
+			t.points = append(t.points, p)
+			if p.Value > t.worst.Value {
+				t.worst = p
+			}
+		}
+	}
+	byTime := func(a, b Point) int { return a.At.Compare(b.At) }
+	if !slices.IsSortedFunc(t.points, byTime) {
+		slices.SortStableFunc(t.points, byTime)
+	}
+	for _, f := range l.Failures {
+		if at := x.at(f.At); f.Count > 0 && at >= 0 && at <= 1 {
+			t.failures = append(t.failures, f)
+			t.failed = addUp(t.failed, f.Count)
+		}
+	}
+	return t
+}
+
+// addUp returns the sum, or the highest number where it is beyond.
+func addUp(a, b uint64) uint64 {
+	if b > math.MaxUint64-a {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// timelineEntries returns the legend: lines, then what else is drawn.
+func timelineEntries(p palette, lines []Line, inside []track, bands []Band) []entry {
+	var entries []entry
+	failed := false
+	for i, l := range lines {
+		text := clean(l.Name)
+		if n := inside[i].failed; n > 0 {
+			text = fmt.Sprintf("%s (%d failed)", text, n)
+			failed = true
+		}
+		entries = append(entries, p.lineEntry(i, text))
+	}
+	if failed {
+		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, middle float64) {
+			c.fill(p.text, []rect{
+				{left + 6, middle, left + 6 + 2*markHalf, middle + 6},
+				{left + 13, middle - 6, left + 13 + 2*markHalf, middle + 6},
+				{left + 20, middle - 2, left + 20 + 2*markHalf, middle + 6},
+			})
+		}})
+	}
+	for _, kind := range []Kind{ScalingUp, ScalingDown} {
+		if slices.ContainsFunc(bands, func(b Band) bool { return b.Kind == kind }) {
+			entries = append(entries, entry{text: strings.ReplaceAll(string(kind), "_", " "), sample: func(c *canvas, left, middle float64) {
+				shade, bar := p.band(kind, left+2, left+sampleWidth-2, middle-7, 6, middle+7)
+				c.fill(p.shade(kind).shade, []rect{shade})
+				c.fill(p.shade(kind).bar, []rect{bar})
+			}})
+		}
+	}
+	return entries
+}
+
+// shade returns the colours of a kind.
+func (p palette) shade(kind Kind) band {
+	if kind == ScalingUp {
+		return p.up
+	}
+	return p.down
+}
+
+// band returns the shade from top to bottom and the bar in a strip of a height
+// at its top: scaling up in the upper half, scaling down in the lower.
+func (p palette) band(kind Kind, left, right, top, strip, bottom float64) (shade, bar rect) {
+	bar = rect{left, top, right, top + strip/2}
+	if kind == ScalingDown {
+		bar = rect{left, top + strip/2, right, top + strip}
+	}
+	return rect{left, top, right, bottom}, bar
+}
+
+// visible returns the bands that are within the span, cut to it, by kind and
+// time; those that follow each other closer than can be seen are one.
+func visible(x timeAxis, bands []Band) []Band {
+	to := x.from.Add(x.span)
+	var in []Band
+	for _, b := range bands {
+		if b.From.Before(x.from) {
+			b.From = x.from
+		}
+		if b.To.After(to) {
+			b.To = to
+		}
+		if b.From.Before(b.To) && (b.Kind == ScalingUp || b.Kind == ScalingDown) {
+			in = append(in, b)
+		}
+	}
+	slices.SortStableFunc(in, func(a, b Band) int {
+		if a.Kind != b.Kind {
+			return strings.Compare(string(b.Kind), string(a.Kind)) // scaling up first
+		}
+		return a.From.Compare(b.From)
+	})
+	var out []Band
+	for _, b := range in {
+		if n := len(out); n > 0 && out[n-1].Kind == b.Kind && b.From.Sub(out[n-1].To) < x.span/widthWide/4 {
+			if b.To.After(out[n-1].To) {
+				out[n-1].To = b.To
+			}
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// stripFor returns the height of the strip of bands.
+func stripFor(bands []Band) float64 {
+	if len(bands) == 0 {
+		return 0
+	}
+	return stripHeight + 2
+}
+
+func (s *sheet) drawBands(x timeAxis, bands []Band) {
+	shades, bars := map[Kind][]rect{}, map[Kind][]rect{}
+	for _, b := range bands {
+		left, right := s.x(x.at(b.From)), s.x(x.at(b.To))
+		if right < left+0.75 { // still to be seen
+			right = min(left+0.75, s.frame.right)
+			left = right - 0.75
+		}
+		shade, bar := s.band(b.Kind, left, right, s.frame.top-stripHeight-2, stripHeight, s.frame.bottom)
+		shade.top = s.frame.top
+		shades[b.Kind] = append(shades[b.Kind], shade)
+		bars[b.Kind] = append(bars[b.Kind], bar)
+	}
+	for _, kind := range []Kind{ScalingUp, ScalingDown} {
+		s.canvas.fill(s.shade(kind).shade, shades[kind])
+		s.canvas.fill(s.shade(kind).bar, bars[kind])
+	}
+}
+
+// drawTrack draws the line i through points; one that stands alone is a dot.
+func (s *sheet) drawTrack(i int, x timeAxis, y latencyAxis, points []Point) {
+	var lines [][]point
+	var alone, line []point
+	end := func() {
+		switch len(line) {
+		case 0:
+		case 1:
+			alone = append(alone, line...)
+		default:
+			lines = append(lines, line)
+		}
+		line = nil
+	}
+	for _, p := range thin(x, points, int(s.frame.right-s.frame.left)) {
+		if p.Value <= 0 {
+			end()
+			continue
+		}
+		line = append(line, point{s.x(x.at(p.At)), s.y(y.at(p.Value))})
+	}
+	end()
+	s.canvas.lines(s.stroke(i), lines)
+	s.canvas.dots(s.stroke(i).color, lineWidth, alone)
+}
+
+// thin returns points, at most three for each of so many columns: the lowest
+// and the highest, and a gap where there is one.
+func thin(x timeAxis, points []Point, columns int) []Point {
+	if len(points) <= 2*columns {
+		return points
+	}
+	column := func(p Point) int { return min(int(x.at(p.At)*float64(columns)), columns-1) }
+	var out []Point
+	for len(points) > 0 {
+		n := 1
+		for n < len(points) && column(points[n]) == column(points[0]) {
+			n++
+		}
+		low, high, gap := -1, -1, -1
+		for i, p := range points[:n] {
+			switch {
+			case p.Value <= 0:
+				gap = i
+				continue
+			case low < 0:
+				low, high = i, i
+			}
+			if p.Value < points[low].Value {
+				low = i
+			}
+			if p.Value > points[high].Value {
+				high = i
+			}
+		}
+		keep := []int{low, high, gap}
+		slices.Sort(keep)
+		for _, i := range slices.Compact(keep) {
+			if i >= 0 {
+				out = append(out, points[i])
+			}
+		}
+		points = points[n:]
+	}
+	return out
+}
+
+// laneHeight returns the height of each of so many lanes.
+func laneHeight(lanes int) float64 {
+	if lanes == 0 {
+		return 0
+	}
+	return min(max(5, 140/float64(lanes)), 16)
+}
+
+// drawLanes draws the failures of each line that has some, its sample before
+// them.
+func (s *sheet) drawLanes(x timeAxis, tracks []track, height float64) {
+	columns := int((s.frame.right - s.frame.left) / (2 * markHalf))
+	most := uint64(0)
+	counts := make([][]uint64, len(tracks))
+	for i, t := range tracks {
+		if t.failed == 0 {
+			continue
+		}
+		counts[i] = make([]uint64, columns)
+		for _, f := range t.failures {
+			c := min(int(x.at(f.At)*float64(columns)), columns-1)
+			counts[i][c] = addUp(counts[i][c], f.Count)
+			most = max(most, counts[i][c])
+		}
+	}
+	top := s.dataBottom()
+	for i, count := range counts {
+		if count == nil {
+			continue
+		}
+		bottom := top + height - 1
+		s.canvas.lines(stroke{color: s.grid, width: 1}, [][]point{{{s.frame.left, top}, {s.frame.right, top}}})
+		s.canvas.lines(s.stroke(i), [][]point{{{s.frame.left - 7 - laneSampleWidth, top + height/2}, {s.frame.left - 7, top + height/2}}})
+		var marks []rect
+		for c, n := range count {
+			if n > 0 {
+				tall := (height - 2) * (0.35 + 0.65*math.Log1p(float64(n))/math.Log1p(float64(most)))
+				left := s.frame.left + float64(c)*2*markHalf
+				marks = append(marks, rect{left, bottom - tall, left + 2*markHalf, bottom})
+			}
+		}
+		s.canvas.fill(s.stroke(i).color, marks)
+		top += height
+	}
+}
+
+// describeTracks says in words what the lines show.
+func describeTracks(x timeAxis, lines []Line, tracks []track) string {
+	var b strings.Builder
+	layout := x.layout()
+	fmt.Fprintf(&b, "Latency over time, logarithmic, from %s to %s.", x.from.Format(layout), x.from.Add(x.span).Format(layout+" MST"))
+	for i, t := range tracks {
+		fmt.Fprintf(&b, " %s:", clean(lines[i].Name))
+		switch {
+		case t.worst.Value > 0:
+			fmt.Fprintf(&b, " highest %s at %s,", roundDuration(t.worst.Value), t.worst.At.In(x.from.Location()).Format(layout))
+		case t.failed == 0:
+			b.WriteString(" " + nothing + ".")
+			continue
+		}
+		fmt.Fprintf(&b, " %d failed.", t.failed)
+	}
+	return b.String()
+}

@@ -1,0 +1,281 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxDetailed is how many targets the page shows in detail, the least well
+// ones; a line for each of the others is enough to find it in the API.
+const maxDetailed = 50
+
+// view is what the template shows.
+type view struct {
+	Version, Revision string
+	Links             []link
+	Started, Now      instant
+	Troubles          []string // why the process is not healthy or not ready
+	Verdict           string
+	Trust             trustView
+	Targets           []targetView // in detail
+	Rest              []targetView // a line each
+	Of                int          // targets in all
+	Findings          []finding
+	MoreFindings      int
+	Churns            []churnView
+	ByPhase           bool // whether a churn is tied to any of Targets
+	Failing           bool // whether a request of any of Targets failed
+	Plots             *plotViews
+}
+
+type link struct{ Path, Text string }
+
+type trustView struct {
+	OK      bool
+	Self    string
+	Reasons []string
+}
+
+// targetView is one target; figures are texts.
+type targetView struct {
+	Name, URL, Churn                        string
+	State, Symbol, Reason                   string
+	Since                                   instant
+	Closed                                  bool
+	Rate, Kept                              string
+	Missed                                  bool // the rate is not kept
+	Minute, Five                            []cell
+	P99                                     string // of 5 minutes
+	Recent, Failed                          string
+	FailedRecently                          bool
+	Open, Limit, Opened, ClosedBy           string
+	InFlight, Backlog, Scheduled, Completed string
+	Late50, Late99, Service50, Service99    string
+	Failures                                []failureView
+	Phases                                  []phaseView
+}
+
+// cell is a figure below a heading, which a narrow page repeats.
+type cell struct{ Label, Text string }
+
+type failureView struct{ Name, Recent, Total string }
+
+type phaseView struct {
+	Name, Completed, Failed, Share, Reasons, P50, P99, P999 string
+	Worst, Failing                                          bool
+}
+
+type churnView struct {
+	Name, State, Reason, Phase          string
+	Since                               instant
+	Baseline, Desired, Ready, Endpoints int
+	Steps                               string
+}
+
+func newView(o *Options) *view {
+	s, targets := o.Status(), o.Targets()
+	v := &view{
+		Version: s.Version, Revision: s.Revision,
+		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "API"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
+		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now),
+		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: len(targets),
+		Findings: find(targets), Plots: newPlotViews(o, targets, s.Now),
+	}
+	for _, of := range []func() (string, bool){o.Health.healthy, o.Health.ready} {
+		if sentence, ok := of(); !ok {
+			v.Troubles = append(v.Troubles, sentence)
+		}
+	}
+	if v.MoreFindings = len(v.Findings) - maxFindings; v.MoreFindings > 0 {
+		v.Findings = v.Findings[:maxFindings]
+	}
+	for _, c := range o.Churns() {
+		v.Churns = append(v.Churns, newChurnView(&c, s.Now))
+	}
+	shown := targets
+	if len(targets) > maxDetailed {
+		shown = byNeed(targets)
+	}
+	for i := range shown {
+		t := newTargetView(&shown[i], s.Now)
+		if i >= maxDetailed {
+			v.Rest = append(v.Rest, t)
+			continue
+		}
+		v.Targets = append(v.Targets, t)
+		v.ByPhase = v.ByPhase || len(t.Phases) > 0
+		v.Failing = v.Failing || len(t.Failures) > 0
+	}
+	return v
+}
+
+// Many reports whether not all targets are shown in detail.
+func (v *view) Many() bool { return len(v.Rest) > 0 }
+
+// AnyClosed reports whether a closed loop is among the targets in detail.
+func (v *view) AnyClosed() bool {
+	return slices.ContainsFunc(v.Targets, func(t targetView) bool { return t.Closed })
+}
+
+func trustOf(t *Trust) trustView {
+	v := trustView{OK: t.Trustworthy, Reasons: t.Reasons}
+	p50, p99 := t.SelfLatency.at(0.5), t.SelfLatency.at(0.99)
+	if !math.IsNaN(float64(p50)) && !math.IsNaN(float64(p99)) {
+		v.Self = fmt.Sprintf("The probe itself adds %s to every figure, %s at p99.", seconds(p50), seconds(p99))
+	}
+	return v
+}
+
+// need orders states by how much they need somebody to look.
+func need(state string) int {
+	return slices.Index([]string{stateDown, stateDegraded, stateStarting, stateUp}, state)
+}
+
+// byNeed returns targets in the order of need, those of one state by their p99.
+func byNeed(targets []Target) []Target {
+	sorted := slices.Clone(targets)
+	p99 := func(t *Target) float64 {
+		if v := float64(t.latency("5m").at(0.99)); !math.IsNaN(v) {
+			return v
+		}
+		return 0
+	}
+	slices.SortStableFunc(sorted, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(need(a.Condition.State), need(b.Condition.State)), cmp.Compare(p99(&b), p99(&a)))
+	})
+	return sorted
+}
+
+// verdict says in a sentence how all targets are.
+func verdict(targets []Target) string {
+	if len(targets) == 0 {
+		return "There are no targets."
+	}
+	var of [4]int
+	for i := range targets {
+		if n := need(targets[i].Condition.State); n >= 0 {
+			of[n]++
+		}
+	}
+	switch up := of[3]; {
+	case up == len(targets) && up == 1:
+		return "The target is up."
+	case up == len(targets):
+		return fmt.Sprintf("All %d targets are up.", up)
+	}
+	var parts []string
+	for i, state := range []string{stateDown, stateDegraded, stateStarting, stateUp} {
+		if of[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", of[i], state))
+		}
+	}
+	return fmt.Sprintf("Of %d targets: %s.", len(targets), strings.Join(parts, ", "))
+}
+
+// symbol returns a shape for a state, beside its word.
+func symbol(state string) string {
+	switch state {
+	case stateUp:
+		return "●"
+	case stateDegraded:
+		return "▲"
+	case stateDown:
+		return "✕"
+	}
+	return "○"
+}
+
+func newTargetView(t *Target, now time.Time) targetView {
+	five := t.latency("5m")
+	v := targetView{
+		Name: t.Name, URL: t.URL, Churn: t.Churn,
+		State: t.Condition.State, Symbol: symbol(t.Condition.State), Reason: t.Condition.Reason,
+		Since: instantOf(t.Condition.Since, now), Closed: t.Loop == loopClosed,
+		Rate: perSecond(t.Rate), Kept: perSecond(t.RateKept), Missed: missed(t),
+		Minute: cells(t.latency("1m"), "1 min"), Five: cells(five, "5 min"), P99: seconds(five.at(0.99)),
+		Recent: count(t.recent()), Failed: count(t.Failed), FailedRecently: t.recent() > 0,
+		Open: fmt.Sprint(t.Connections.Open), Limit: fmt.Sprint(t.Connections.Limit), Opened: count(t.Connections.Opened),
+		ClosedBy: closedBy(t.Connections.Closed),
+		InFlight: count(t.InFlight), Backlog: count(t.Backlog), Scheduled: count(t.Scheduled), Completed: count(t.Completed),
+		Late50: seconds(t.Lateness.at(0.5)), Late99: seconds(t.Lateness.at(0.99)),
+		Service50: seconds(t.ServiceTime.at(0.5)), Service99: seconds(t.ServiceTime.at(0.99)),
+		Phases: phaseViews(t),
+	}
+	if v.Closed {
+		v.Rate = "closed loop"
+	}
+	for _, f := range t.Failures {
+		v.Failures = append(v.Failures, failureView{f.name(), count(f.Recent), count(f.Total)})
+	}
+	return v
+}
+
+func cells(q Quantiles, window string) []cell {
+	return []cell{
+		{"p50, " + window, seconds(q.at(0.5))}, {"p99, " + window, seconds(q.at(0.99))},
+		{"p99.9, " + window, seconds(q.at(0.999))}, {"max, " + window, seconds(q.at(1))},
+	}
+}
+
+// closedBy lists connections closed, the most frequent reason first.
+func closedBy(closed map[string]uint64) string {
+	if len(closed) == 0 {
+		return "none"
+	}
+	reasons := slices.SortedFunc(maps.Keys(closed), func(a, b string) int {
+		return cmp.Or(cmp.Compare(closed[b], closed[a]), strings.Compare(a, b))
+	})
+	for i, r := range reasons {
+		reasons[i] = fmt.Sprintf("%s %s", count(closed[r]), r)
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// phaseViews marks the worst phase, where one stands out.
+func phaseViews(t *Target) (all []phaseView) {
+	settled, _ := t.phase(phaseSettled)
+	worst, share, p99 := -1, 0.0, Number(0)
+	for i, p := range t.Phases {
+		v := p.Latency.at(0.99)
+		bad := p.Failed > 0 || p.Phase != phaseSettled && worse(v, settled.Latency.at(0.99))
+		if bad && (worst < 0 || p.share() > share || p.share() == share && v > p99) {
+			worst, share, p99 = i, p.share(), v
+		}
+		all = append(all, phaseView{
+			Name: words(p.Phase), Completed: count(p.Completed), Failed: count(p.Failed), Share: percent(p.Failed, p.Completed),
+			Reasons: topReasons(p.Failures), Failing: p.Failed > 0,
+			P50: seconds(p.Latency.at(0.5)), P99: seconds(v), P999: seconds(p.Latency.at(0.999)),
+		})
+	}
+	if worst >= 0 {
+		all[worst].Worst = true
+	}
+	return all
+}
+
+// topReasons lists the three most frequent failures.
+func topReasons(failures []Failure) string {
+	if len(failures) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, f := range failures[:min(len(failures), 3)] {
+		parts = append(parts, fmt.Sprintf("%s %s", count(f.Total), f.name()))
+	}
+	if more := len(failures) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newChurnView(c *Churn, now time.Time) churnView {
+	return churnView{
+		Name: c.Name, State: words(c.State), Reason: c.Reason, Phase: words(c.Phase), Since: instantOf(c.Since, now),
+		Baseline: c.Baseline, Desired: c.Desired, Ready: c.Ready, Endpoints: c.ReadyEndpoints, Steps: count(c.Steps),
+	}
+}
