@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,8 @@ type fakeDoor struct {
 	refuse  int // of refuse + 1 openings so many fail
 	most    int // requests at once, at most
 	now     int // requests at once
+
+	addresses []netip.Addr // that openings go to in turn; none: nowhere
 }
 
 func (d *fakeDoor) set(f func(*fakeDoor)) {
@@ -52,6 +55,11 @@ func (d *fakeDoor) Open(l *Link) {
 		}
 		s.End = d.clock.Now()
 		s.Connect = s.End.Sub(s.Begun)
+		d.mu.Lock()
+		if n := len(d.addresses); n > 0 {
+			s.Address = d.addresses[(d.openers-1)%n]
+		}
+		d.mu.Unlock()
 		if fail != Success {
 			s.Outcome = fail
 			l.Failed(&s)
