@@ -132,12 +132,12 @@ func tlsFaults(t *testing.T) []fault {
 	demanding.ClientAuth = tls.RequireAnyClientCert
 	demanding12 := demanding.Clone()
 	demanding12.MaxVersion = tls.VersionTLS12
-	client := Options{TLS: good.client}
-	limited := Options{TLS: good.client, TLSTimeout: 50 * time.Millisecond}
-	unverified := Options{TLS: &tls.Config{ServerName: "localhost", InsecureSkipVerify: true}}
+	client := Options{TLSConfig: fixed(good.client)}
+	limited := Options{TLSConfig: fixed(good.client), TLSTimeout: 50 * time.Millisecond}
+	unverified := Options{TLSConfig: fixed(&tls.Config{ServerName: "localhost", InsecureSkipVerify: true})}
 	bad := func(o testcert.Options) (Options, func(*testing.T) door.Behaviour) {
 		a := newAuthority(t, o)
-		return Options{TLS: a.client}, serve(server(a), door.OK())
+		return Options{TLSConfig: fixed(a.client)}, serve(server(a), door.OK())
 	}
 	expired, expiredDoor := bad(testcert.Expired())
 	early, earlyDoor := bad(testcert.NotYetValid())
@@ -153,7 +153,7 @@ func tlsFaults(t *testing.T) []fault {
 		{name: "tls reset of a reused connection", behave: serve(server(good), door.Nth(2, door.Reset(), door.OK())), ticks: 1, options: client, want: probe.ReadStale, or: probe.ReadReset, close: probe.ClosePeer},
 
 		{name: "tls silent", behave: plain(door.Silent()), options: limited, want: probe.TLSTimeout},
-		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{TLS: good.client, Timeout: 50 * time.Millisecond}, want: probe.TLSTimeout},
+		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{TLSConfig: fixed(good.client), Timeout: 50 * time.Millisecond}, want: probe.TLSTimeout},
 		{name: "expired", behave: expiredDoor, options: expired, want: probe.TLSCertificate},
 		{name: "not yet valid", behave: earlyDoor, options: early, want: probe.TLSCertificate},
 		{name: "wrong name", behave: wrongDoor, options: wrong, want: probe.TLSCertificate},
@@ -393,7 +393,7 @@ func TestRefusedCertificateIsKnown(t *testing.T) {
 	a := newAuthority(t, testcert.Expired())
 	d := door.Listen(t, door.TLS(&tls.Config{Certificates: []tls.Certificate{a.leaf}}, door.HTTP(door.OK())))
 	var told []error
-	r := newRig(t, d.Addr(), Options{TLS: a.client, FirstFailure: func(o probe.Outcome, err error) {
+	r := newRig(t, d.Addr(), Options{TLSConfig: fixed(a.client), FirstFailure: func(o probe.Outcome, err error) {
 		if o != probe.TLSCertificate {
 			t.Errorf("told of %v", o)
 		}

@@ -43,15 +43,17 @@ const (
 // response/protocol, also where the RFCs would let a client repair it.
 //
 // There is one per connection, to be reset before each answer. It keeps no
-// part of the answer but an unfinished line. Its methods never block, and
-// allocate only while that line outgrows all lines before it. They may not be
-// called concurrently.
+// part of the answer but an unfinished line, and what its evidence keeps. Its
+// methods never block, and allocate only while that outgrows all before it.
+// They may not be called concurrently.
 type response struct {
 	// Of the final answer, set when its header section is complete.
 	code   uint16         // status, 0 before
 	proto  probe.Protocol // HTTP10 or HTTP11, NoProtocol before
 	closes bool           // the door said that it closes: the connection is not to be used again
 	body   int64          // bytes of the body so far, without chunk framing
+
+	evidence *evidence // of what else is looked at; nil: of nothing
 
 	head      bool // the request was HEAD
 	maxHeader int
@@ -77,7 +79,10 @@ func (r *response) reset(head bool, maxHeader int, maxBody int64) {
 	if cap(line) > responseKeptLine {
 		line = nil
 	}
-	*r = response{head: head, maxHeader: maxHeader, maxBody: maxBody, line: line}
+	*r = response{evidence: r.evidence, head: head, maxHeader: maxHeader, maxBody: maxBody, line: line}
+	if r.evidence != nil {
+		r.evidence.reset()
+	}
 }
 
 // started reports whether any byte of the answer came, an interim (1xx) answer
@@ -141,6 +146,9 @@ func (r *response) take(p []byte) int {
 	n := min(r.left, int64(len(p)))
 	r.left -= n
 	r.body += n
+	if r.evidence != nil {
+		r.evidence.takeBody(p[:n])
+	}
 	return int(n)
 }
 
@@ -196,8 +204,13 @@ func (r *response) takeLine(line []byte) bool {
 		if name == 0 || name == len(line) || line[name] != ':' || !responseIsText(line[name+1:]) {
 			return false
 		}
-		// Trailers must not be merged into the header (RFC 9110 section 6.5.1).
-		return r.state == responseTrailer || r.fields.takeField(line[:name], line[name+1:])
+		if r.state == responseTrailer {
+			return true // not to be merged into the header (RFC 9110 section 6.5.1)
+		}
+		if r.evidence != nil {
+			r.evidence.takeField(line[:name], line[name+1:])
+		}
+		return r.fields.takeField(line[:name], line[name+1:])
 	case r.state == responseTrailer:
 		r.state = responseDone
 		return true
@@ -217,6 +230,9 @@ func (r *response) endHead() bool {
 		}
 		r.interim++
 		r.state, r.fields = responseStatusLine, responseFraming{}
+		if r.evidence != nil {
+			r.evidence.resetHead()
+		}
 		return true
 	}
 	if !f.valid() {
