@@ -3,6 +3,7 @@ package exporter
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,7 +96,7 @@ func (h *Histograms) validate() error {
 // bounds returns the classic boundaries of a histogram family.
 func (h *Histograms) bounds(f family) *record.Boundaries {
 	switch f {
-	case latency:
+	case latency, addressLatency:
 		return h.Bounds.Latency
 	case serviceTime:
 		return h.Bounds.ServiceTime
@@ -144,6 +145,9 @@ type ResolverStats struct {
 	NotFound, TimedOut, Failed uint64 // lookups that failed, by reason; Failed is all other
 	Addresses                  int    // now
 	Added, Removed             uint64 // addresses
+	// Present are those addresses of now that have series of their own; none
+	// where that is not asked for.
+	Present []netip.Addr
 }
 
 // meets reports whether the target can complete a request with o.
