@@ -71,6 +71,7 @@ func (f *fakeTarget) copySnapshot(s *record.Snapshot) {
 	s.Handshakes = append(s.Handshakes[:0], from.Handshakes...)
 	s.Responses = append(s.Responses[:0], from.Responses...)
 	s.Backends = append(s.Backends[:0], from.Backends...)
+	s.Addresses = s.Addresses[:cap(s.Addresses)]
 	for len(s.Addresses) < len(from.Addresses) {
 		s.Addresses = append(s.Addresses, record.AddressCount{})
 	}
