@@ -4,19 +4,22 @@ import "strings"
 
 // together checks settings against each other.
 func (c *checker) together(t *Target) {
-	if t.Connection.Warm && !t.Connection.Reuse {
+	c.bareTogether(t)
+	if t.Connection.Warm && !t.Connection.Reuse && c.good("connection.warm") {
 		c.fail(c.first("connection.warm", "connection.reuse"), "warm connections cannot go with reuse: false, which opens one per request; write warm: false")
 	}
 	if most := t.Timeout + t.Backlog; t.Objective.Latency > most && c.good("timeout", "backlog", "objective.latency") {
 		c.fail("objective.latency", "%s can never be missed by a success: no latency is above timeout + backlog (%s); write less", durationText(t.Objective.Latency), durationText(most))
 	}
-	if t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < t.TLS.MinVersion && c.good("tls.min_version", "tls.max_version") {
-		c.fail(c.first("tls.max_version", "tls.min_version"), "%s as max_version is below %s as min_version; write a higher max_version or a lower min_version", t.TLS.MaxVersion, t.TLS.MinVersion)
+	if t.Connection.ProxySource != "" && t.Connection.ProxyProtocol == "none" && c.good("connection.proxy_source", "connection.proxy_protocol") {
+		c.fail(c.first("connection.proxy_source", "connection.proxy_protocol"), "is what a PROXY header says, and proxy_protocol is none; write proxy_protocol: v1 or v2, or remove it")
 	}
+	c.tlsTogether(&t.TLS)
 	if (t.TLS.CertFile == "") != (t.TLS.KeyFile == "") && c.good("tls.cert_file", "tls.key_file") {
 		c.fail(c.first("tls.cert_file", "tls.key_file"), "a client certificate needs both; write cert_file and key_file")
 	}
 	c.oneAuthorization(t)
+	c.expectTogether(t)
 	c.closedLoop(t)
 }
 
@@ -138,6 +141,11 @@ func (c *checker) override(t *Target) {
 	}
 	c.overrideAuthorization(t)
 	c.overrideSchedule(t)
+	c.overrideExpect(t)
+	c.overrideBare(t)
+	if c.inherited("connection.proxy_source") && c.written("connection.proxy_protocol") && t.Connection.ProxyProtocol == "none" {
+		t.Connection.ProxySource = ""
+	}
 }
 
 // overrideSchedule removes what the defaults say of schedules from a target

@@ -80,10 +80,7 @@ func (f *files) read(c *checker, path, name string) []byte {
 	if name == "" || !c.good(path) {
 		return nil
 	}
-	full := name
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(f.folder, full)
-	}
+	full := within(f.folder, name)
 	found, known := f.cache[full]
 	if !known {
 		found.data, found.err = f.open(full)
@@ -94,6 +91,14 @@ func (f *files) read(c *checker, path, name string) []byte {
 		return nil
 	}
 	return found.data
+}
+
+// within returns the path of a file whose relative path starts at folder.
+func within(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 // secret returns what the file holds without the white space around it, which
@@ -133,10 +138,15 @@ func (f *files) fill(c *checker, t *Target) {
 		a.credentials = f.secret(c, "http.authorization.credentials_file", a.CredentialsFile)
 		c.value("http.authorization.credentials_file", a.credentials)
 	}
+	t.TCP.content = NewSecret(string(f.read(c, "tcp.send_file", t.TCP.SendFile)))
 	f.fillTLS(c, &t.TLS)
 }
 
+// fillTLS reads the files of a target's TLS, and checks that they are usable.
 func (f *files) fillTLS(c *checker, t *TLS) {
+	if t.folder = ""; t.CAFile != "" || t.CertFile != "" || t.KeyFile != "" {
+		t.folder = f.folder
+	}
 	t.ca = NewSecret(string(f.read(c, "tls.ca_file", t.CAFile)))
 	t.cert = NewSecret(string(f.read(c, "tls.cert_file", t.CertFile)))
 	t.key = NewSecret(string(f.read(c, "tls.key_file", t.KeyFile)))
