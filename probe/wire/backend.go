@@ -10,9 +10,9 @@ import (
 
 // BackendRule says how an answer tells who gave it. The zero value: it does not.
 type BackendRule struct {
-	Header string         // the first field of that name; empty: none
-	Body   *regexp.Regexp // its first group, where no field told; nil: none
-	Names  *probe.Backends
+	Header string          // the first field of that name; empty: none
+	Body   *regexp.Regexp  // its first group, where no field told; nil: none
+	Names  *probe.Backends // nil: nothing tells
 }
 
 // mostBackendName is how many bytes a backend's name may have. A longer one, or

@@ -48,6 +48,9 @@ type judge struct {
 // newJudge returns nil where nothing is expected and nothing tells backends
 // apart.
 func newJudge(e Expect, b BackendRule, head bool) *judge {
+	if b.Names == nil {
+		b = BackendRule{}
+	}
 	if head {
 		e.Body, e.BodyContains, e.BodySize, e.BodySHA256, b.Body = nil, nil, nil, nil, nil
 	}

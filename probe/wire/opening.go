@@ -64,6 +64,7 @@ type opening struct {
 	socket    *socket       // nil: not connected
 	conn      net.Conn      // the socket, or TLS over it
 	roundTrip time.Duration // as the connect shows it
+	resumes   bool          // a later handshake may resume this one
 }
 
 // begin begins an opening, whose sample is s.
@@ -175,7 +176,9 @@ func (p *opening) secure(ctx context.Context) probe.Outcome {
 	p.socket.readBy(p.clock.Time(limit))
 	stop := context.AfterFunc(ctx, func() { p.socket.readBy(past) })
 	defer stop()
-	conn := tls.Client(p.socket, p.tlsConfig())
+	config := p.tlsConfig()
+	p.resumes = config.ClientSessionCache != nil && !config.SessionTicketsDisabled
+	conn := tls.Client(p.socket, config)
 	err := conn.Handshake()
 	p.sample.TLS = p.elapsed()
 	p.sample.Did = p.sample.Did.With(probe.PhaseTLS)

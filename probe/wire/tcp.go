@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"regexp"
@@ -39,6 +40,9 @@ type StreamOptions struct {
 	// FirstFailure is as that of [Options].
 	FirstFailure func(probe.Outcome, error)
 }
+
+// ticketFactor times the round trip is how long session tickets are waited for.
+const ticketFactor = 10
 
 // Stream opens connections below HTTP for one target, whose connections serve
 // one tick each: neither Reuse nor Warm may be set. It implements [probe.Opener]
@@ -85,18 +89,20 @@ func (s *Stream) open(l *probe.Link) {
 	if !p.establish() {
 		return
 	}
-	c.socket, c.conn, c.roundTrip = p.socket, p.conn, p.roundTrip
+	c.socket, c.conn, c.roundTrip, c.resumes = p.socket, p.conn, p.roundTrip, p.resumes
 	opening := c.sample
 	l.Opened(c, 1, &opening)
 	reason := probe.ClosePerRequest
 	if _, bound := l.Bound(); bound {
 		stop := context.AfterFunc(l.Context(), c.abort)
 		reason = c.carry(p)
+		c.takeTickets()
 		stop()
 	} else {
 		l.Leave() // a tick that was given to it meanwhile is refused
 	}
-	c.close()
+	// At once: the alert that ends TLS is not sent, as sending it could wait.
+	c.socket.Close()
 	l.Gone(reason, c.socket.take())
 }
 
@@ -107,6 +113,7 @@ type stream struct {
 	socket    *socket
 	conn      net.Conn // the socket, or TLS over it
 	roundTrip time.Duration
+	resumes   bool // the handshake may be resumed
 	sample    probe.Sample
 	aborted   atomic.Bool
 	deadline  probe.Instant
@@ -262,6 +269,18 @@ func (c *stream) lost(err, writeErr error, started bool) (probe.Outcome, probe.C
 	return outcome, lostReason(outcome, err)
 }
 
-// close ends the connection at once: the alert that ends TLS is not sent, as
-// sending it could wait.
-func (c *stream) close() { c.socket.Close() }
+// takeTickets reads the session tickets that TLS 1.3 sends behind a full
+// handshake (RFC 8446 section 4.6.1), where nothing else was read: without them
+// no later handshake could resume this one. A door that gives none is not waited
+// for long, and the tick is complete by then.
+func (c *stream) takeTickets() {
+	h := &c.sample.Handshake
+	if h.Version != tls.VersionTLS13 || h.Resumed || c.sample.FirstByte != 0 || c.sample.Outcome != probe.Success ||
+		!c.resumes || !c.link.Linger() {
+		return
+	}
+	c.socket.once = true
+	c.setDeadline(c.clock.Now().Add(min(lingerLimit, ticketFactor*c.roundTrip)))
+	var none [1]byte
+	_, _ = c.conn.Read(none[:])
+}
