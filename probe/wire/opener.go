@@ -106,7 +106,10 @@ func (o *Opener) giveToLoop(c *http1) {
 		return
 	}
 	if conn, ok := loop.adopt(c.socket.Conn); ok {
+		before := c.socket.take() // of the opening
 		c.socket = newSocket(conn)
+		c.socket.sent.Store(before.Sent)
+		c.socket.received.Store(before.Received)
 		c.conn = c.socket
 		c.loop = loop
 	}
