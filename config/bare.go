@@ -15,7 +15,7 @@ func (t *Target) bare() {
 	t.HTTP = HTTP{Headers: Headers{}}
 	t.Connection.Reuse, t.Connection.Warm, t.Connection.MaxAge, t.Connection.MaxRequests = false, false, 0, 0
 	t.Expect = Expect{MaxBody: t.Expect.MaxBody, Headers: HeaderPatterns{}}
-	t.Backend.Header = ""
+	t.Backend = builtInTarget().Backend
 }
 
 // httpOnly returns the paths of the settings that only HTTP can use.
@@ -28,7 +28,7 @@ func httpOnly() []string {
 		{"http", fieldsOf(reflect.TypeFor[HTTP]())},
 		{"expect", slices.DeleteFunc(fieldsOf(reflect.TypeFor[Expect]()), func(name string) bool { return name == "max_body" })},
 		{"connection", []string{"reuse", "warm", "max_age", "max_requests"}},
-		{"backend", []string{"header"}},
+		{"backend", fieldsOf(reflect.TypeFor[Backend]())},
 	} {
 		for _, field := range block.fields {
 			paths = append(paths, join(block.name, field))
@@ -65,9 +65,6 @@ func (c *checker) overrideBare(t *Target) {
 				settingAt(t, path).Set(settingAt(&silent, path))
 			}
 		}
-		if t.TCP.Expect.IsZero() && !c.written("backend.body") {
-			t.Backend.Body = Pattern{}
-		}
 	}
 }
 
@@ -92,9 +89,6 @@ func (c *checker) bareTogether(t *Target) {
 			c.fail(path, "%s", notBare(path, t.URL.Scheme()))
 		}
 	}
-	if !t.Backend.Body.IsZero() && t.TCP.Expect.IsZero() && c.good("backend.body", "tcp.expect") {
-		c.fail("backend.body", "looks into what the door says, which is not listened to without tcp.expect; write tcp.expect too, or remove it")
-	}
 }
 
 // notBare says why a setting cannot be for a door with this scheme.
@@ -106,7 +100,7 @@ func notBare(path, scheme string) string {
 	case "connection":
 		return fmt.Sprintf("is for connections that are kept, and a door whose URL begins with %s:// is given a new one for each tick in this version; remove it", scheme)
 	case "backend":
-		return fmt.Sprintf("is for answers of HTTP, and the URL begins with %s://; write backend.body, or remove it", scheme)
+		return fmt.Sprintf("is for answers of HTTP, and the URL begins with %s://; remove it, or write http:// or https://", scheme)
 	}
 	return fmt.Sprintf("is for answers of HTTP, and the URL begins with %s://; write tcp.expect, or remove it", scheme)
 }

@@ -142,13 +142,13 @@ func (c *checker) tlsTogether(t *TLS) {
 			return
 		}
 	}
-	c.fail(c.first("tls.groups", "tls.max_version"), "has hybrids only, which are of TLS 1.3, above %s as max_version; add for example X25519, or write a higher max_version", t.MaxVersion)
+	c.fail(c.first("tls.groups", "tls.max_version"), "groups has hybrids only, which are of TLS 1.3, above %s as max_version; add for example X25519, or write a higher max_version", t.MaxVersion)
 }
 
 // ciphersOf refuses suites that no version which may be spoken has.
 func (c *checker) ciphersOf(t *TLS) {
 	if t.MinVersion == tls.VersionTLS13 {
-		c.fail(c.first("tls.ciphers", "tls.min_version"), "are for TLS 1.2 and below, and min_version is TLS13, where Go lets nobody choose; remove them, or write min_version: TLS12 and max_version: TLS12")
+		c.fail(c.first("tls.ciphers", "tls.min_version"), "ciphers choose nothing above TLS 1.2, where Go offers its own suites, and min_version is TLS13; remove them, or write min_version: TLS12 and max_version: TLS12")
 		return
 	}
 	most := t.MaxVersion
@@ -160,5 +160,5 @@ func (c *checker) ciphersOf(t *TLS) {
 			return
 		}
 	}
-	c.fail(c.first("tls.ciphers", "tls.max_version"), "has suites of TLS 1.2 only, above %s as max_version; add for example ECDHE-RSA-AES128-SHA, or write a higher max_version", most)
+	c.fail(c.first("tls.ciphers", "tls.max_version"), "ciphers has suites of TLS 1.2 only, above %s as max_version; add for example ECDHE-RSA-AES128-SHA, or write a higher max_version", most)
 }

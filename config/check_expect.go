@@ -76,6 +76,7 @@ func (c *checker) tcp(t *TCP) {
 // expectTogether checks what answers must be against the rest of the target.
 func (c *checker) expectTogether(t *Target) {
 	e, b := &t.Expect, &t.Backend
+	c.bodyOfHead(t)
 	if e.BodySize != nil && *e.BodySize > e.MaxBody && c.good("expect.body_size", "expect.max_body") {
 		c.fail(c.first("expect.body_size", "expect.max_body"), "%s as body_size is above %s as max_body, so that no answer is a success; write a larger max_body or a smaller body_size", *e.BodySize, e.MaxBody)
 	}
@@ -89,10 +90,11 @@ func (c *checker) expectTogether(t *Target) {
 	if b.Header != "" && !b.Body.IsZero() && c.good("backend.header", "backend.body") {
 		c.fail(c.first("backend.body", "backend.header"), "cannot go with %s, as both say who answered; write one of them", otherOf(c.first("backend.body", "backend.header")))
 	}
-	if b.Most != builtInTarget().Backend.Most && b.Header == "" && b.Body.IsZero() && c.written("backend.most") && c.good("backend") {
-		c.fail("backend.most", "limits nothing, as nothing says who answered; write backend.header or backend.body too, or remove it")
-	}
-	if t.HTTP.Method != "HEAD" || !t.URL.HTTP() {
+}
+
+// bodyOfHead refuses what looks into the body of an answer that has none.
+func (c *checker) bodyOfHead(t *Target) {
+	if t.HTTP.Method != "HEAD" || t.URL.IsZero() || !t.URL.HTTP() {
 		return
 	}
 	for _, s := range bodySettings(t) {

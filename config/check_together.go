@@ -117,6 +117,12 @@ func (c *checker) override(t *Target) {
 	if replaced("http.body_file", "http.body") {
 		h.BodyFile = ""
 	}
+	if replaced("tcp.send", "tcp.send_file") {
+		t.TCP.Send = Secret{}
+	}
+	if replaced("tcp.send_file", "tcp.send") {
+		t.TCP.SendFile = ""
+	}
 	if b := h.BasicAuth; b != nil {
 		if replaced("http.basic_auth.username", "http.basic_auth.username_file") {
 			b.Username = Secret{}

@@ -51,7 +51,7 @@ func mayChoose() []*tls.CipherSuite {
 func (s *CipherSuite) parseText(text string) error {
 	upper := strings.ToUpper(text)
 	for _, suite := range allSuites() {
-		if upper == suite.Name || upper == openSSLName(suite.ID) {
+		if upper != "" && (upper == suite.Name || upper == openSSLName(suite.ID)) {
 			*s = CipherSuite(suite.ID)
 			return nil
 		}

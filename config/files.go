@@ -158,10 +158,21 @@ func (f *files) fillTLS(c *checker, t *TLS) {
 	if t.CertFile == "" || t.KeyFile == "" || !c.good("tls.cert_file", "tls.key_file") {
 		return
 	}
+	if encrypted(t.key) {
+		c.fail("tls.key_file", "key %s is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it", quote(t.KeyFile))
+		return
+	}
 	if _, err := tls.X509KeyPair([]byte(t.cert.Reveal()), []byte(t.key.Reveal())); err != nil {
 		text := strings.TrimPrefix(err.Error(), "tls: ")
 		c.fail("tls.cert_file", "certificate %s and key %s do not go together: %s; write the paths of a PEM certificate and of its key", quote(t.CertFile), quote(t.KeyFile), text)
 	}
+}
+
+// encrypted reports whether a PEM file begins with a key that needs a
+// passphrase (RFC 5958, section 3, and before it RFC 1421, section 4.6.1.1).
+func encrypted(text Secret) bool {
+	block, _ := pem.Decode([]byte(text.Reveal()))
+	return block != nil && (block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"))
 }
 
 // authorities returns the certificates of a PEM file, every one of which must

@@ -22,6 +22,9 @@ func (c *checker) warnings(t *Target) {
 	c.tlsWithoutTLS(t)
 	c.tlsChoices(t)
 	c.nothingToLookUp(t)
+	if b := &t.Backend; b.Header == "" && b.Body.IsZero() && b.Most != builtInTarget().Backend.Most && !c.inherited("backend.most") && c.good("backend") {
+		c.warn("backend.most", "limits nothing, as nothing says who answered; write backend.header or backend.body too, or remove it")
+	}
 	if !c.good("timeout") {
 		return
 	}
@@ -68,7 +71,7 @@ func (c *checker) tlsChoices(t *Target) {
 		return
 	}
 	if !t.Connection.Reuse && t.TLS.Resumption && !c.written("tls.resumption") && !c.inherited("tls.resumption") {
-		c.warn("tls.resumption", "is on unless switched off: a new connection per request then measures resumed handshakes where the door offers them; write tls.resumption: false for full ones, or true if that is meant")
+		c.warn("tls.resumption", "is true where nothing is written, so that a new connection per request measures resumed handshakes where the door offers them; write false for full ones, or true if that is meant")
 	}
 	if len(t.TLS.Ciphers) == 0 || !c.goodList("tls.ciphers", len(t.TLS.Ciphers)) {
 		return
