@@ -2,13 +2,11 @@
 # trusts, and nothing else; no shell, no package, nothing to write to. It runs
 # as any user and with a read-only root.
 #
-#   docker build --build-arg VERSION="$(git describe --tags --always)" \
-#     --build-arg REVISION="$(git rev-parse HEAD)" --tag steadyprobe .
-#
-# docker, podman and buildah build it alike. test/image_test.go builds and runs
-# it with every change.
+# `make image` builds it with docker, podman or buildah, which do it alike;
+# test/image_linux_test.go builds and runs it with every change.
 
-# Where Docker Hub is out of reach: any image with Go, a shell and certificates.
+# Where Docker Hub is out of reach, any image with Go, a shell and certificates
+# does (GO_IMAGE).
 ARG GO_IMAGE=docker.io/library/golang:1.26
 
 # The compiler runs on the builder's own kind of machine and writes for the

@@ -1,11 +1,12 @@
-# The tests need nginx, HAProxy, openssl, curl and a C compiler: `make setup` says
-# what is missing and installs it (Debian, Ubuntu). It is part of `make test`.
+# The tests need nginx, HAProxy, openssl, curl, Chromium, Buildah and a C compiler:
+# `make setup` says what is missing and installs it (Debian, Ubuntu). It is part of
+# `make test`.
 
 version  := github.com/prometheus/common/version
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
-.PHONY: help setup build test lint fuzz bench gobench e2e demo run clean
+.PHONY: help setup build image test lint fuzz bench gobench e2e demo run clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' Makefile
@@ -16,6 +17,12 @@ setup: ## install the servers that the tests need, build the tools
 build: ## build bin/steadyprobe
 	go build -trimpath -ldflags '-s -w -X $(version).Version=$(VERSION) -X $(version).Revision=$(REVISION)' \
 		-o bin/steadyprobe ./cmd/steadyprobe
+
+image: ## build the image steadyprobe with docker, podman or buildah (GO_IMAGE=… for another base)
+	@builder=$$(command -v docker || command -v podman || command -v buildah) || \
+		{ echo "missing: docker, podman or buildah" >&2; exit 1; }; \
+	set -x; $$builder build --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' \
+		$(if $(GO_IMAGE),--build-arg GO_IMAGE='$(GO_IMAGE)') --tag steadyprobe .
 
 test: setup ## all tests
 	@scripts/test
@@ -40,7 +47,8 @@ gobench: ## the benchmarks of the packages
 run: ## a door and the daemon that probes it
 	@scripts/run
 
-demo: run ## the same
+demo: build ## all in one process: doors, backends that come and go, and the probe
+	@bin/steadyprobe demo
 
 clean: ## remove what was built
 	rm -rf bin

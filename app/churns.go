@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/steadyprobe/steadyprobe/churn"
@@ -43,7 +44,7 @@ func (d *daemon) newChurns() (*churns, error) {
 		}
 		var err error
 		if one.cycle, err = churn.New(one.options(d)); err != nil {
-			return nil, fmt.Errorf("building churn %q: %w", one.config.Name, err)
+			return nil, err
 		}
 		one.setPhase(probe.Settled)
 		c.all = append(c.all, one)
@@ -73,12 +74,16 @@ func (c *churning) setPhase(p probe.ChurnPhase) {
 	}
 }
 
-// start begins to churn. What ends a churn is logged by it.
-func (c *churns) start() {
+// start begins to churn.
+func (c *churns) start(logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	for _, one := range c.all {
-		c.running.Go(func() { _ = one.cycle.Run(ctx) })
+		c.running.Go(func() {
+			if err := one.cycle.Run(ctx); err != nil {
+				logger.Error("A churn ended with an error", "err", err)
+			}
+		})
 	}
 }
 

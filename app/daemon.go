@@ -211,7 +211,7 @@ func (d *daemon) start(ctx context.Context) {
 			d.engine.pacing.add(p.target, from.Add(schedule.Spread(uint64(i), p.rate)), 0)
 		})
 	}
-	d.churns.start()
+	d.churns.start(d.options.Logger)
 	d.starting.Go(func() { d.observer.run(ctx) })
 	d.ready.Store(true)
 	d.options.Logger.Info("Probing", "targets", len(d.probed))

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"text/template"
 	"time"
@@ -41,17 +39,12 @@ func Demo(ctx context.Context, o DemoOptions) error {
 	if o.Out == nil {
 		return errors.New("starting the demo: there is nowhere to say where to look")
 	}
-	folder, err := os.MkdirTemp("", "steadyprobe-demo-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the demo's certificate: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	world, err := demo.Start(demo.Options{Logger: o.Logger, Folder: folder})
+	world, err := demo.Start(demo.Options{Logger: o.Logger})
 	if err != nil {
 		return fmt.Errorf("starting the demo: %w", err)
 	}
 	defer world.Close()
-	loaded, _, err := config.Parse(world.Configuration(), filepath.Join(folder, "steadyprobe.yml"))
+	loaded, _, err := config.Parse(world.Configuration(), "steadyprobe.yml")
 	if err != nil {
 		return fmt.Errorf("reading the demo's own configuration: %w", err)
 	}

@@ -89,7 +89,7 @@ func (c *Cycle) recognise(o Observation) {
 // leaveAlone gives up a workload that somebody else has scaled.
 func (c *Cycle) leaveAlone(o Observation) {
 	detail := fmt.Sprintf("somebody else changed the desired replicas from %d to %d", c.set, o.Desired)
-	c.o.Logger.Warn("churn stops and leaves the workload alone", "reason", ExternalChange, "detail", detail, "baseline_replicas", c.baseline)
+	c.o.Logger.Warn("churn stops and leaves the workload alone", "reason", ExternalChange.String(), "detail", detail, "baseline_replicas", c.baseline)
 	c.account.become(Stopped, trouble{ExternalChange, detail})
 	c.rest()
 }
@@ -131,7 +131,7 @@ func (c *Cycle) cycle(ctx context.Context, now time.Time, o Observation) {
 func (c *Cycle) giveUp(o Observation) {
 	detail := fmt.Sprintf("a step did not converge within %v: %d replicas desired, %d ready, %d endpoints",
 		c.o.StuckAfter, o.Desired, o.Ready, o.Endpoints)
-	c.o.Logger.Warn("churn pauses", "reason", Stuck, "detail", detail)
+	c.o.Logger.Warn("churn pauses", "reason", Stuck.String(), "detail", detail)
 	c.account.become(Paused, trouble{Stuck, detail})
 	c.restoreThen(resting)
 }

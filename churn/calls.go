@@ -17,7 +17,7 @@ func (c *Cycle) observe(ctx context.Context) (Observation, error) {
 	}
 	c.errs[observing] = nil
 	if before := c.account.observed(o, time.Now()); before != NoReason {
-		c.o.Logger.Info("workload observed again", "reason_before", before)
+		c.o.Logger.Info("workload observed again", "reason_before", before.String())
 	}
 	return o, nil
 }
@@ -44,6 +44,7 @@ func (c *Cycle) scale(ctx context.Context, replicas int) {
 		c.unclear = known
 	}
 	if err == nil {
+		c.unsure = false
 		c.accepted(replicas)
 		return
 	}
@@ -84,7 +85,7 @@ func (c *Cycle) accepted(replicas int) {
 		c.course.take(c.attempted)
 		c.account.stepped(c.direction)
 	}
-	c.set, c.unsure = replicas, false
+	c.set = replicas
 	c.failures, c.retry, c.errs[scaling] = 0, time.Time{}, nil
 	c.account.accepted()
 }
@@ -98,7 +99,7 @@ func (c *Cycle) failed(ctx context.Context, which call, err error) {
 	c.errs[which] = err
 	reason := reasonOf(err)
 	if before := c.account.failed(which, trouble{reason, err.Error()}); before != reason {
-		c.o.Logger.Warn([numCalls]string{"observing fails", "scaling fails"}[which], "reason", reason, "err", err)
+		c.o.Logger.Warn([numCalls]string{"observing fails", "scaling fails"}[which], "reason", reason.String(), "err", err)
 	}
 	if c.mode == beginning {
 		c.account.become(Paused, trouble{})

@@ -1,6 +1,7 @@
 package churn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,6 +99,7 @@ func TestCycleFollowsThePlan(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		hold   time.Duration
+		settle time.Duration // 0: 5 s
 		until  time.Duration
 		phases []string
 		scales []scaled
@@ -124,12 +126,20 @@ func TestCycleFollowsThePlan(t *testing.T) {
 			phases: []string{"0s: settled", "0s: scaling_up", "5.5s: settled", "5.512s: scaling_down"},
 			scales: []scaled{{0, 4}, {5512 * ms, 2}},
 		},
+		{
+			name: "settle between two observations", hold: 10 * time.Second, settle: 3012 * ms, until: 14 * time.Second,
+			phases: []string{"0s: settled", "0s: scaling_up", "3.512s: settled", "10s: scaling_down", "13.512s: settled"},
+			scales: []scaled{{0, 4}, {10 * time.Second, 2}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(2)
 				f.ready, f.endpoints = 300*ms, 200*ms
-				b := newBench(t, f, func(o *Options) { o.Plan = upAndDown(tc.hold) })
+				b := newBench(t, f, func(o *Options) {
+					o.Plan = upAndDown(tc.hold)
+					o.Settle = cmp.Or(tc.settle, o.Settle)
+				})
 				b.run(t)
 				b.at(tc.until)
 				b.wantPhases(t, tc.phases...)

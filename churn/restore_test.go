@@ -3,6 +3,7 @@ package churn
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -346,6 +347,76 @@ func TestUnclearStepIsRestored(t *testing.T) {
 		}
 		if s := b.snapshot(); f.count() != 3 || s.RestorePending || s.Errors != ([NumReasons]uint64{Other: 1}) {
 			t.Errorf("%d replicas, %+v", f.count(), s)
+		}
+	})
+}
+
+// TestRestoreDoesNotWait for the back-off of a step.
+func TestRestoreDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(3)
+		f.onScale = func(_ context.Context, replicas int) (bool, error) {
+			if replicas == 2 {
+				return false, &Error{Refused, errors.New("below the floor")}
+			}
+			return false, nil
+		}
+		b := newBench(t, f, nil)
+		b.run(t)
+		b.at(20 * second) // the 8th attempt was at 10 + 6.35 s, the next is at 22.75 s
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		b.wantScales(t, scaled{0, 4}, scaled{20 * second, 3})
+	})
+}
+
+// TestRunAgainWhileScaling: the phase goes on from one Run to the next.
+func TestRunAgainWhileScaling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.ready = second
+		b := newBench(t, f, func(o *Options) { slices.Reverse(o.Plan.Steps) })
+		b.run(t)
+		b.at(15 * second)
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		b.run(t) // at 15.05 s, with a step to what there is until 25.05 s
+		b.at(27 * second)
+		b.wantPhases(t, "0s: settled", "10s: scaling_up", "15s: scaling_down", "21s: settled", "25.05s: scaling_up")
+		if s := b.snapshot(); s.Convergence[Up].Count+s.Convergence[Down].Count != 0 {
+			t.Errorf("converged %+v, but no step has settled", s.Convergence)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEndWhileObserving: no step begins after the end.
+func TestEndWhileObserving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		b := newBench(t, f, nil)
+		f.onObserve = func(context.Context) error {
+			b.cancel()
+			return nil
+		}
+		b.run(t)
+		if err := <-b.done; err != nil {
+			t.Error(err)
+		}
+		b.wantScales(t)
+		f.onObserve = nil
+		b.at(6 * time.Minute) // the step that was due is not under way since then
+		b.run(t)
+		b.at(6*time.Minute + second)
+		if s := b.snapshot(); s.State != Running || s.Reason != NoReason {
+			t.Errorf("%+v", s)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -29,6 +29,11 @@ func TestExternalChange(t *testing.T) {
 			"from 4 to 3",
 		},
 		{
+			"just after our call was accepted", 50 * ms, 3,
+			[]string{"50ms: scaling_down", "6.05s: settled"}, // from 4, which was ours
+			"from 4 to 3",
+		},
+		{
 			"while scaling up, when it matches", 3 * second, 5,
 			[]string{"9s: settled"}, // goes on scaling up
 			"from 4 to 5",
@@ -166,8 +171,10 @@ func TestScaleFails(t *testing.T) {
 				if int(s.Errors[tc.want]) != tc.fails {
 					t.Errorf("errors %v, want %d of %v", s.Errors, tc.fails, tc.want)
 				}
-				if n := strings.Count(b.log.String(), "scaling fails"); n != 1 {
-					t.Errorf("said %d times:\n%s", n, b.log)
+				for _, line := range []string{"msg=scaling ", `msg="scaling fails"`} {
+					if n := strings.Count(b.log.String(), line); n != 1 {
+						t.Errorf("%s was said %d times:\n%s", line, n, b.log)
+					}
 				}
 				// The next step is due 10 s after the call that was done.
 				b.at(tc.scales[0].at + 10*second)
@@ -200,6 +207,13 @@ func TestConflict(t *testing.T) {
 			}
 			if to == 1 { // not up to 4, and then down from it
 				b.wantPhases(t, "0s: settled", "0s: scaling_up", "50ms: scaling_down")
+			}
+			if to == 4 { // goes on to more, not from 2 to fewer than 4
+				b.at(7*second - 10*ms)
+				f.set(3)
+				b.at(8 * second)
+				b.wantPhases(t, "0s: settled", "0s: scaling_up", "5.05s: settled", "7s: scaling_down")
+				f.set(4)
 			}
 			if err := b.stop(); err != nil || f.count() != to {
 				t.Errorf("%d replicas, want %d left alone: %v", f.count(), to, err)
@@ -347,6 +361,17 @@ func TestCannotBegin(t *testing.T) {
 		if b.observed != 0 {
 			t.Errorf("observed %d times", b.observed)
 		}
+		// Nor is it after a Run that could not begin.
+		f := b.fakeWorkload
+		f.onObserve = func(context.Context) error { return missing }
+		b.run(t)
+		b.at(second)
+		if err := b.stop(); !errors.Is(err, missing) {
+			t.Errorf("got %v", err)
+		}
+		if err := b.cycle.Run(ctx); err != nil {
+			t.Errorf("an error of the Run before: %v", err)
+		}
 	})
 }
 
@@ -367,6 +392,17 @@ func TestStuck(t *testing.T) {
 		{
 			"forbidden for ever", 2, func(f *fakeWorkload) { f.onScale = fail(1e6, false, &Error{Forbidden, errors.New("no")}) },
 			nil, nil, [NumDirections]uint64{},
+		},
+		{
+			// The way back converges, and is no step.
+			"never all ready", 2, func(f *fakeWorkload) {
+				f.onScale = func(_ context.Context, replicas int) (bool, error) {
+					f.breakReplicas(replicas - 2)
+					return false, nil
+				}
+			},
+			[]string{"0s: settled", "0s: scaling_up", "5m0s: scaling_down", "5m5.05s: settled"},
+			[]scaled{{0, 4}, {5 * time.Minute, 2}}, [NumDirections]uint64{1, 0},
 		},
 		{
 			// It is at the baseline already.
@@ -394,6 +430,9 @@ func TestStuck(t *testing.T) {
 				s := b.snapshot()
 				if s.State != Paused || s.Reason != Stuck || s.Errors[Stuck] != 1 || s.RestorePending || s.Steps != tc.steps {
 					t.Errorf("%+v", s)
+				}
+				if s.Convergence[Down].Count != 0 || s.Convergence[Up].Count != s.Steps[Down] {
+					t.Errorf("%d up and %d down converged", s.Convergence[Up].Count, s.Convergence[Down].Count)
 				}
 				if tc.phases != nil {
 					b.wantPhases(t, tc.phases...)
@@ -433,8 +472,14 @@ func TestBackOffIsBounded(t *testing.T) {
 		if calls[10] != 51150*ms || calls[11] != 81150*ms || len(calls) != 17 { // 81.15 + 5 × 30 s = 231.15
 			t.Errorf("attempts at %v", calls)
 		}
+		if n := len(b.cycle.unclear); n != 1 {
+			t.Errorf("%d counts are remembered, want 1", n)
+		}
 		if err := b.stop(); err != nil { // nothing was done
 			t.Error(err)
+		}
+		if s := b.snapshot(); s.Reason != NoReason || s.RestorePending || len(b.cycle.unclear) != 0 {
+			t.Errorf("at the end: %+v", s)
 		}
 	})
 }
@@ -460,6 +505,44 @@ func TestMatchIsLostAndFoundAgain(t *testing.T) {
 		}
 		if err := b.stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestUnclearIsForgotten: when a step has settled, a count that a call for an
+// earlier one may have set is somebody else's.
+func TestUnclearIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.onScale = fail(1, false, errors.New("boom"))
+		b := newBench(t, f, nil)
+		b.run(t)
+		b.at(17 * second) // settled at 2
+		f.set(4)
+		b.at(18 * second)
+		if s := b.snapshot(); s.State != Stopped || s.Reason != ExternalChange {
+			t.Errorf("%+v", s)
+		}
+		if err := b.stop(); err != nil || f.count() != 4 {
+			t.Errorf("%d replicas, %v", f.count(), err)
+		}
+	})
+}
+
+// TestUnclearIsDoneOnce: a call that failed and was done is not undone by a
+// change that comes later.
+func TestUnclearIsDoneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.onScale = fail(1, true, errors.New("boom"))
+		b := newBench(t, f, nil)
+		b.run(t)
+		b.at(3*second - 10*ms)
+		f.set(3)
+		b.at(9 * second)
+		b.wantPhases(t, "0s: settled", "0s: scaling_up", "3s: scaling_down", "8s: settled")
+		if err := b.stop(); err != nil || f.count() != 3 {
+			t.Errorf("%d replicas, %v", f.count(), err)
 		}
 	})
 }

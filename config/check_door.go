@@ -82,6 +82,11 @@ func (c *checker) tls(t *TLS) {
 	if t.ServerName != "" {
 		c.failed("tls.server_name", checkHost(t.ServerName))
 	}
+	if t.CA != "" && t.CAFile != "" && c.good("tls.ca", "tls.ca_file") {
+		c.fail(c.first("tls.ca_file", "tls.ca"), "the authorities are there twice; write ca or ca_file")
+	} else if _, err := authorities(NewSecret(t.CA)); t.CA != "" && err != nil {
+		c.fail("tls.ca", "%s; write the certificates of the authorities in PEM", err)
+	}
 	c.ciphers(t.Ciphers)
 	c.groups(t.Groups)
 }

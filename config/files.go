@@ -147,7 +147,10 @@ func (f *files) fillTLS(c *checker, t *TLS) {
 	if t.folder = ""; t.CAFile != "" || t.CertFile != "" || t.KeyFile != "" {
 		t.folder = f.folder
 	}
-	t.ca = NewSecret(string(f.read(c, "tls.ca_file", t.CAFile)))
+	t.ca = NewSecret(t.CA)
+	if t.CAFile != "" {
+		t.ca = NewSecret(string(f.read(c, "tls.ca_file", t.CAFile)))
+	}
 	t.cert = NewSecret(string(f.read(c, "tls.cert_file", t.CertFile)))
 	t.key = NewSecret(string(f.read(c, "tls.key_file", t.KeyFile)))
 	if t.CAFile != "" && c.good("tls.ca_file") {

@@ -157,7 +157,8 @@ type TLS struct {
 	MinVersion         TLSVersion    `yaml:"min_version"`
 	MaxVersion         TLSVersion    `yaml:"max_version"` // 0: the newest
 	ServerName         string        `yaml:"server_name"` // empty: the host of the URL
-	CAFile             string        `yaml:"ca_file"`     // empty: the system's authorities
+	CA                 string        `yaml:"ca"`          // PEM, instead of the file
+	CAFile             string        `yaml:"ca_file"`     // both empty: the system's authorities
 	CertFile           string        `yaml:"cert_file"`
 	KeyFile            string        `yaml:"key_file"`
 	InsecureSkipVerify bool          `yaml:"insecure_skip_verify"`

@@ -201,6 +201,11 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := string(text)
 	const together = "; write the paths of a PEM certificate and of its key"
 	for _, row := range []struct {
 		name string
@@ -211,6 +216,9 @@ func TestCertificates(t *testing.T) {
 		{"key of another", TLS{CertFile: cert, KeyFile: other}, "tls.cert_file: certificate " + quote(cert) + " and key " + quote(other) + " do not go together: private key does not match public key" + together},
 		{"no key", TLS{CertFile: cert}, "tls.cert_file: a client certificate needs both; write cert_file and key_file"},
 		{"key as authority", TLS{CAFile: key}, "tls.ca_file: file " + quote(key) + " holds no PEM certificate; write the path of a PEM file with the certificates of the authorities"},
+		{"authority written", TLS{CA: authority}, ""},
+		{"authority twice", TLS{CA: authority, CAFile: cert}, "tls.ca_file: the authorities are there twice; write ca or ca_file"},
+		{"key as authority written", TLS{CA: "-----BEGIN"}, "tls.ca: holds no PEM certificate; write the certificates of the authorities in PEM"},
 		{"broken authority", TLS{CAFile: broken}, "tls.ca_file: file " + quote(broken) + " holds a certificate that cannot be parsed; write the path of a PEM file with the certificates of the authorities"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -8,12 +8,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -21,38 +18,23 @@ import (
 // ones, so that a demo shows what people know.
 const validity = 90 * 24 * time.Hour
 
-// identity is the certificate of the door that speaks TLS, and where that of
-// its authority is.
+// identity is the certificate of the door that speaks TLS, and that of its
+// authority.
 type identity struct {
 	config    *tls.Config
-	authority string // absolute path of a PEM file
+	authority string // PEM
 }
 
 // newIdentity makes a fresh authority and a certificate by it for 127.0.0.1
-// and localhost. The authority's certificate is written to the folder; its key
-// is forgotten, and that of the door stays in memory.
-func newIdentity(folder string) (*identity, error) {
-	if folder == "" {
-		return nil, errors.New("making a certificate: there is no folder for it; name one that exists and can be written")
-	}
-	path, err := filepath.Abs(filepath.Join(folder, "ca.pem"))
-	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
-	}
+// and localhost. The key of the authority is forgotten, and that of the door
+// stays in memory.
+func newIdentity() (*identity, error) {
 	authority, leaf, err := certificates(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority})
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		var failed *os.PathError
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return nil, fmt.Errorf("writing %q: %w; name a folder that exists and can be written", path, err)
-	}
 	return &identity{
-		authority: path,
+		authority: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority})),
 		config: &tls.Config{
 			MinVersion:   tls.VersionTLS12,
 			Certificates: []tls.Certificate{*leaf},

@@ -9,12 +9,21 @@ import (
 var configurationText string
 
 // configuration returns the text of a configuration that probes the doors at
-// these addresses. The authority is the path of a PEM file.
+// these addresses. The authority is PEM.
 func configuration(steadyHTTP, steadyHTTPS, reloadingHTTP, authority string) []byte {
 	return []byte(strings.NewReplacer(
 		"STEADY_HTTP", steadyHTTP,
 		"STEADY_TLS", steadyHTTPS,
 		"RELOADING_HTTP", reloadingHTTP,
-		"AUTHORITY", "'"+strings.ReplaceAll(authority, "'", "''")+"'", // as YAML quotes it
+		"AUTHORITY\n", indented(authority),
 	).Replace(configurationText))
+}
+
+// indented returns the lines as those of a block of YAML.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("        " + line)
+	}
+	return b.String()
 }

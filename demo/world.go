@@ -9,14 +9,11 @@ import (
 	"time"
 )
 
-// Options say where a [World] leaves what it has to write and to say.
+// Options say whom a [World] tells what it does.
 type Options struct {
 	// Logger is told what backends and doors do, at debug level, and what goes
 	// wrong, as warnings; nothing is logged for a request. Nil: nobody is told.
 	Logger *slog.Logger
-	// Folder takes the certificate of the demo's own authority, ca.pem. It must
-	// exist; the caller removes it after [World.Close].
-	Folder string
 }
 
 // settings are what tests make shorter than people like to watch.
@@ -64,8 +61,8 @@ type World struct {
 
 // Start starts four backends, which are ready when it returns, the door
 // "steady" over HTTP and HTTPS, and the door "reloading" over HTTP, each on a
-// free port of 127.0.0.1. It returns an error where there is no port or where
-// the folder cannot be written; then nothing is left running.
+// free port of 127.0.0.1. It returns an error where there is no port; then
+// nothing is left running.
 func Start(o Options) (*World, error) { return start(o, defaults()) }
 
 func start(o Options, s settings) (*World, error) {
@@ -81,7 +78,7 @@ func start(o Options, s settings) (*World, error) {
 }
 
 func (w *World) open(o Options, s settings) error {
-	identity, err := newIdentity(o.Folder)
+	identity, err := newIdentity()
 	if err != nil {
 		return err
 	}
@@ -136,9 +133,7 @@ func (w *World) Close() {
 func (w *World) Backends() *Backends { return w.backends }
 
 // Configuration returns the text of a configuration file, in YAML, with the
-// addresses of exactly this world and comments for who has never seen one. The
-// path of the authority's certificate in it is absolute, so that it may be
-// stored anywhere.
+// addresses of exactly this world and comments for who has never seen one.
 func (w *World) Configuration() []byte { return append([]byte(nil), w.configuration...) }
 
 // sleep waits until the time is over, and reports whether it was.

@@ -37,7 +37,7 @@ func quick() settings {
 
 func startQuick(t *testing.T) *World {
 	t.Helper()
-	w, err := start(Options{Folder: t.TempDir()}, quick())
+	w, err := start(Options{}, quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +59,15 @@ func targets(t *testing.T, w *World) map[string]config.Target {
 	return byName
 }
 
-// client returns a client that trusts the authority of that file only, and
+// client returns a client that trusts that authority only, in PEM, and
 // never follows anything but what it was asked for.
 func client(t *testing.T, authority string) *http.Client {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 50}
 	if authority != "" {
-		text, err := os.ReadFile(authority)
-		if err != nil {
-			t.Fatal(err)
-		}
 		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			t.Fatalf("%s holds no certificate", authority)
+		if !pool.AppendCertsFromPEM([]byte(authority)) {
+			t.Fatal("the authority is no certificate")
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
@@ -103,7 +99,7 @@ func TestDoors(t *testing.T) {
 	all := targets(t, w)
 	tests := []struct{ name, front, ca string }{
 		{name: "steady-http", front: "steady"},
-		{name: "steady-https", front: "steady", ca: all["steady-https"].TLS.CAFile},
+		{name: "steady-https", front: "steady", ca: all["steady-https"].TLS.CA},
 		{name: "reloading-http", front: "reloading"},
 	}
 	for _, test := range tests {
@@ -140,7 +136,7 @@ func TestDoors(t *testing.T) {
 		}
 	})
 	t.Run("sessions are resumed", func(t *testing.T) {
-		c := client(t, all["steady-https"].TLS.CAFile)
+		c := client(t, all["steady-https"].TLS.CA)
 		transport := c.Transport.(*http.Transport)
 		transport.DisableKeepAlives = true
 		transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
@@ -222,7 +218,7 @@ func TestChurnUnderLoad(t *testing.T) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	for name, target := range all {
-		c := client(t, target.TLS.CAFile)
+		c := client(t, target.TLS.CA)
 		running.Go(func() {
 			o := load(ctx, c, target.URL.String())
 			mu.Lock()
@@ -273,8 +269,7 @@ func TestChurnUnderLoad(t *testing.T) {
 
 func TestCloseLeavesNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	folder := t.TempDir()
-	w, err := start(Options{Folder: folder}, quick())
+	w, err := start(Options{}, quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,17 +321,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if _, err := w.Backends().Observe(t.Context()); err == nil || err.Error() != "observing the demo's backends: not_found: the demo has ended" {
 		t.Errorf("observing after the end: %v", err)
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || left[0].Name() != "ca.pem" {
-		t.Errorf("the folder holds %v, %v", left, err)
-	}
 }
 
 func TestStartErrors(t *testing.T) {
-	folder := t.TempDir()
-	inTheWay := filepath.Join(folder, "file")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	// after returns a way to listen that works that many times.
 	after := func(works int) func() (net.Listener, error) {
 		return func() (net.Listener, error) {
@@ -349,21 +336,14 @@ func TestStartErrors(t *testing.T) {
 	const want = "finding a free port on 127.0.0.1: too many open files; the demo needs seven ports there and about 300 file descriptors"
 	tests := []struct {
 		name   string
-		folder string
 		listen func() (net.Listener, error)
 		error  string // PATH stands for that of the certificate
 	}{
-		{name: "no folder named", folder: "", listen: after(7),
-			error: "starting the demo: making a certificate: there is no folder for it; name one that exists and can be written"},
-		{name: "folder not there", folder: filepath.Join(folder, "none"), listen: after(7),
-			error: `starting the demo: writing "PATH": no such file or directory; name a folder that exists and can be written`},
-		{name: "folder is a file", folder: inTheWay, listen: after(7),
-			error: `starting the demo: writing "PATH": not a directory; name a folder that exists and can be written`},
-		{name: "no port for the third backend", folder: folder, listen: after(2),
+		{name: "no port for the third backend", listen: after(2),
 			error: "starting the demo: starting a backend: " + want},
-		{name: "no port for the second door", folder: folder, listen: after(5),
+		{name: "no port for the second door", listen: after(5),
 			error: `starting the demo: opening door "steady over https": ` + want},
-		{name: "no port for the last door", folder: folder, listen: after(6),
+		{name: "no port for the last door", listen: after(6),
 			error: `starting the demo: opening door "reloading": ` + want},
 	}
 	for _, test := range tests {
@@ -371,14 +351,13 @@ func TestStartErrors(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			s := quick()
 			s.listen = test.listen
-			w, err := start(Options{Folder: test.folder, Logger: slog.New(slog.DiscardHandler)}, s)
+			w, err := start(Options{Logger: slog.New(slog.DiscardHandler)}, s)
 			if err == nil {
 				w.Close()
 				t.Fatal("it started")
 			}
-			want := strings.ReplaceAll(test.error, "PATH", filepath.Join(test.folder, "ca.pem"))
-			if err.Error() != want {
-				t.Errorf("got  %s\nwant %s", err, want)
+			if err.Error() != test.error {
+				t.Errorf("got  %s\nwant %s", err, test.error)
 			}
 		})
 	}

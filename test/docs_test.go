@@ -14,16 +14,10 @@ import (
 // where it names one.
 func TestLinksOfThePages(t *testing.T) {
 	root := testbed.Root(t)
-	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "bench/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, found...)
-	}
+	all := pages(t)
 	links := 0
-	for _, page := range pages {
+	for _, name := range all {
+		page := filepath.Join(root, name)
 		for _, match := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, page), -1) {
 			link := match[1]
 			if strings.Contains(link, "://") {
@@ -43,7 +37,7 @@ func TestLinksOfThePages(t *testing.T) {
 		}
 	}
 	if links < 20 {
-		t.Errorf("found %d links in %d pages, which is too few to be all", links, len(pages))
+		t.Errorf("found %d links in %d pages, which is too few to be all", links, len(all))
 	}
 }
 

@@ -37,6 +37,7 @@ func image(t *testing.T, o testbed.ImageOptions) *testbed.Image {
 // TestImage builds the image with both stages of the Dockerfile and runs it as
 // OpenShift does.
 func TestImage(t *testing.T) {
+	checkLeaks(t)
 	d := startNGINX(t, 0, true)
 	authority, err := os.ReadFile(d.caFile)
 	if err != nil {
@@ -103,6 +104,14 @@ func TestImage(t *testing.T) {
 		}
 	})
 
+	t.Run("demo", func(t *testing.T) {
+		c := i.Start(user, "", "demo", "--web.listen-address=127.0.0.1:0", "--log.level=info")
+		daemonOf(t, c)
+		if code := c.Stop(); code != 0 {
+			t.Errorf("exit code %d after SIGTERM, want 0: %s", code, c.Output())
+		}
+	})
+
 	t.Run("daemon", func(t *testing.T) { runImage(t, i, user, d) })
 }
 
@@ -116,17 +125,7 @@ func runImage(t *testing.T, i *testbed.Image, user int, d *realDoor) {
 		t.Fatal(err)
 	}
 	c := i.Start(user, folder, "--web.listen-address=127.0.0.1:0")
-	var listening []string
-	testbed.WaitFor(t, "the daemon to listen", 30*time.Second, func() bool {
-		listening = listeningOn.FindStringSubmatch(c.Output())
-		return listening != nil || !c.Running()
-	})
-	if listening == nil {
-		t.Fatalf("it has ended: %s", c.Output())
-	}
-	daemon := &daemon{t: t, address: listening[1], client: &http.Client{Timeout: 30 * time.Second}}
-	defer daemon.client.CloseIdleConnections()
-	daemon.waitReady()
+	daemon := daemonOf(t, c)
 	testbed.WaitFor(t, "the daemon to probe", 30*time.Second, func() bool { return d.counts().requests >= 50 })
 	metrics, err := daemon.scrape()
 	if err != nil {
@@ -147,6 +146,23 @@ func runImage(t *testing.T, i *testbed.Image, user int, d *realDoor) {
 	if code := c.Stop(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0: %s", code, c.Output())
 	}
+}
+
+// daemonOf waits until the daemon in a container is ready.
+func daemonOf(t *testing.T, c *testbed.Container) *daemon {
+	t.Helper()
+	var listening []string
+	testbed.WaitFor(t, "the daemon to listen", 30*time.Second, func() bool {
+		listening = listeningOn.FindStringSubmatch(c.Output())
+		return listening != nil || !c.Running()
+	})
+	if listening == nil {
+		t.Fatalf("it has ended: %s", c.Output())
+	}
+	d := &daemon{t: t, address: listening[1], client: &http.Client{Timeout: 30 * time.Second}}
+	t.Cleanup(d.client.CloseIdleConnections)
+	d.waitReady()
+	return d
 }
 
 var listeningOn = regexp.MustCompile(`msg="Listening on" address=(\S+)`)

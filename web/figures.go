@@ -49,6 +49,8 @@ func percent(part, whole uint64) string {
 		return dash
 	}
 	switch p := 100 * float64(part) / float64(whole); {
+	case part == whole:
+		return "100 %"
 	case part == 0:
 		return "0 %"
 	case p < 0.01:

@@ -67,13 +67,16 @@ func findOf(t *Target, peers []*Target) finding {
 	f := finding{Target: t.Name}
 	if t.Condition.State == stateDown {
 		f.weight = weighsDown
-		f.say("It is down since %s%s.", clock(t.Condition.Since), reasonOf(t.Condition))
+		f.say("It has been down since %s%s.", clock(t.Condition.Since), reasonOf(t.Condition))
 	}
-	slow := f.slowInPhase(t, peers)
-	if !f.failingInPhase(t, peers) {
+	slow, failing := f.slowInPhase(t), f.failingInPhase(t)
+	if slow != "" || failing != "" {
+		f.besidePeers(t, peers, slow, failing)
+	}
+	if failing == "" {
 		f.failing(t)
 	}
-	if !slow && !f.slowBesidePeers(t, peers) {
+	if slow == "" && !f.slowBesidePeers(t, peers) {
 		f.slowNow(t)
 	}
 	f.rateMissed(t)
@@ -93,36 +96,26 @@ func (f *finding) weigh(weight int, measure float64) {
 	}
 }
 
-// slowInPhase compares the p99 of the scaling phases with the settled one's.
-func (f *finding) slowInPhase(t *Target, peers []*Target) bool {
-	settled, ok := t.phase(phaseSettled)
-	if !ok {
-		return false
-	}
-	usual, worst, name := settled.Latency.at(0.99), Number(0), ""
+// slowInPhase compares the p99 of the scaling phases with the settled one's, and
+// returns the phase that is worst, if any stands out.
+func (f *finding) slowInPhase(t *Target) (phase string) {
+	settled, _ := t.phase(phaseSettled)
+	usual, worst := settled.Latency.at(0.99), Number(0)
 	for _, p := range t.Phases {
 		if v := p.Latency.at(0.99); p.Phase != phaseSettled && worse(v, usual) && v > worst {
-			worst, name = v, p.Phase
+			worst, phase = v, p.Phase
 		}
 	}
-	if name == "" {
-		return false
+	if phase != "" {
+		f.weigh(weighsSlow, float64(worst))
+		f.say("p99 is %s while %s, %s while settled.", seconds(worst), words(phase), seconds(usual))
 	}
-	f.weigh(weighsSlow, float64(worst))
-	sentence := fmt.Sprintf("p99 is %s while %s, %s while settled", seconds(worst), words(name), seconds(usual))
-	best, ok := bestPeer(t, peers, func(p *Target) Number {
-		phase, _ := p.phase(name)
-		return phase.Latency.at(0.99)
-	})
-	if ok && worse(worst, best.seconds) {
-		sentence += fmt.Sprintf("; before the same backends %s is at %s then", best.name, seconds(best.seconds))
-	}
-	f.say("%s.", sentence)
-	return true
+	return phase
 }
 
-// failingInPhase says in which churn phase most requests fail.
-func (f *finding) failingInPhase(t *Target, peers []*Target) bool {
+// failingInPhase returns the churn phase in which the largest share of requests
+// fails, if any.
+func (f *finding) failingInPhase(t *Target) (phase string) {
 	var worst ChurnPhase
 	for _, p := range t.Phases {
 		if p.Failed > 0 && p.share() > worst.share() {
@@ -130,7 +123,7 @@ func (f *finding) failingInPhase(t *Target, peers []*Target) bool {
 		}
 	}
 	if worst.Failed == 0 {
-		return false
+		return ""
 	}
 	f.weigh(weighsFailing, worst.share())
 	settled, _ := t.phase(phaseSettled)
@@ -142,14 +135,41 @@ func (f *finding) failingInPhase(t *Target, peers []*Target) bool {
 		sentence += fmt.Sprintf(", %s while settled", percent(settled.Failed, settled.Completed))
 	}
 	sentence += ", " + mostOf(worst.Failures, worst.Failed, func(f Failure) uint64 { return f.Total })
-	if peer := unharmed(t, peers, worst.Phase); peer != "" {
-		sentence += fmt.Sprintf("; of %s, before the same backends, none did", peer)
-	}
 	if t.recent() == 0 {
 		sentence += "; none in the last 5 minutes"
 	}
 	f.say("%s.", sentence)
-	return true
+	return worst.Phase
+}
+
+// besidePeers says of the best target before the same backends that it does not
+// suffer in the same phases, where that is so: then it is not the backends.
+func (f *finding) besidePeers(t *Target, peers []*Target, slow, failing string) {
+	inSlow, _ := t.phase(slow)
+	inFailing, _ := t.phase(failing)
+	best, p99 := (*Target)(nil), none()
+	for _, p := range peers {
+		itsSlow, _ := p.phase(slow)
+		itsFailing, _ := p.phase(failing)
+		v := itsSlow.Latency.at(0.99)
+		faster := slow == "" || worse(inSlow.Latency.at(0.99), v)
+		// Of far fewer requests none may have failed by chance.
+		sound := failing == "" || itsFailing.Failed == 0 && itsFailing.Completed >= inFailing.Completed/2
+		if p != t && faster && sound && (best == nil || v < p99) {
+			best, p99 = p, v
+		}
+	}
+	if best == nil {
+		return
+	}
+	var parts []string
+	if slow != "" {
+		parts = append(parts, "has a p99 of "+seconds(p99)+" then")
+	}
+	if failing != "" {
+		parts = append(parts, "failed none")
+	}
+	f.say("Before the same backends %s %s: it is this door rather than the backends.", best.Name, strings.Join(parts, " and "))
 }
 
 // failing says what failed of late, where no churn explains it.
@@ -225,18 +245,6 @@ func bestPeer(t *Target, peers []*Target, value func(*Target) Number) (best peer
 		}
 	}
 	return best, ok
-}
-
-// unharmed returns a target before the same backends of which no request failed
-// in that phase, although at least as many were completed.
-func unharmed(t *Target, peers []*Target, phase string) string {
-	mine, _ := t.phase(phase)
-	for _, p := range peers {
-		if its, ok := p.phase(phase); ok && p != t && its.Failed == 0 && its.Completed >= mine.Completed/2 {
-			return p.Name
-		}
-	}
-	return ""
 }
 
 // mostOf names the most frequent of the failures that sum up to all.

@@ -1,10 +1,11 @@
 package web
 
 import (
-	"fmt"
+	"bytes"
 	"log/slog"
+	"math"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,21 +33,27 @@ type plots struct {
 	options *Options
 	draw    func(*Options, plotKey) ([]byte, error)
 
-	mu    sync.Mutex // held while one is drawn
+	drawing sync.Mutex // held while one is drawn
+
+	mu    sync.Mutex
 	drawn map[plotKey]drawn
 }
 
 // plotKey says which plot: there are few of them, so what is kept is bounded.
 type plotKey struct {
 	path   string
-	window string // of percentiles, else empty
+	window choice[time.Duration] // of percentiles, else none
 	dark   bool
+	narrow bool
 }
 
 type drawn struct {
 	at  time.Time
 	svg []byte
 }
+
+// size is how wide and high a plot is, in pixels of CSS.
+type size struct{ Width, Height int }
 
 func newPlots(o *Options) *plots {
 	return &plots{options: o, draw: draw, drawn: map[plotKey]drawn{}}
@@ -59,8 +66,11 @@ func (p *plots) register(mux *http.ServeMux) {
 	}
 }
 
-// themes are those of a plot, the first is the default.
+// themes are those of a plot, the first is the default; true is dark.
 func themes() choices[bool] { return choices[bool]{{"light", false}, {"dark", true}} }
+
+// forms are those of a plot, the first is the default; true is narrow.
+func forms() choices[bool] { return choices[bool]{{"wide", false}, {"narrow", true}} }
 
 func (p *plots) serve(w http.ResponseWriter, r *http.Request) {
 	key, err := keyOf(r)
@@ -89,34 +99,61 @@ func keyOf(r *http.Request) (plotKey, error) {
 	if err != nil {
 		return plotKey{}, err
 	}
-	key := plotKey{path: strings.TrimPrefix(r.URL.Path, "/"), dark: theme.value}
-	if key.path == pathPercentiles {
-		window, err := windows().of(query, "window")
-		if err != nil {
-			return plotKey{}, err
-		}
-		key.window = window.name
+	form, err := forms().of(query, "form")
+	if err != nil {
+		return plotKey{}, err
 	}
-	return key, nil
+	key := plotKey{path: strings.TrimPrefix(r.URL.Path, "/"), dark: theme.value, narrow: form.value}
+	if key.path == pathPercentiles {
+		key.window, err = windows().of(query, "window")
+	}
+	return key, err
 }
 
 func (p *plots) get(key plotKey) ([]byte, error) {
+	p.drawing.Lock()
+	defer p.drawing.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if d, ok := p.drawn[key]; ok && time.Since(d.at) < freshness {
+	d, ok := p.drawn[key]
+	p.mu.Unlock()
+	if ok && time.Since(d.at) < freshness {
 		return d.svg, nil
 	}
 	svg, err := p.draw(p.options, key)
 	if err != nil {
-		return nil, fmt.Errorf("drawing %q: %w", key.path, err)
+		return nil, err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.drawn[key] = drawn{time.Now(), svg}
 	return svg, nil
 }
 
-// plotURL returns where a plot is. What changes with the time makes browsers
-// ask again.
-func plotURL(path string, query url.Values, now time.Time) string {
-	query.Set("t", fmt.Sprint(now.Unix()))
-	return path + "?" + query.Encode()
+// size returns how large a plot was when it was last drawn, in either theme, or
+// else what is usual: a page that keeps room for it does not jump.
+func (p *plots) size(key plotKey) size {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key.dark = range []bool{false, true} {
+		if s, ok := sizeOf(p.drawn[key].svg); ok {
+			return s
+		}
+	}
+	if key.narrow {
+		return size{360, 410}
+	}
+	return size{760, 440}
+}
+
+// sizeOf reads the viewBox of an SVG.
+func sizeOf(svg []byte) (size, bool) {
+	_, rest, _ := bytes.Cut(svg, []byte(`viewBox="`))
+	box, _, found := bytes.Cut(rest, []byte(`"`))
+	fields := strings.Fields(string(box))
+	if !found || len(fields) != 4 {
+		return size{}, false
+	}
+	width, err := strconv.ParseFloat(fields[2], 64)
+	height, err2 := strconv.ParseFloat(fields[3], 64)
+	return size{int(math.Round(width)), int(math.Round(height))}, err == nil && err2 == nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,29 +20,52 @@ type plotViews struct {
 	Percentiles, Seconds, Hour plotView
 }
 
-// plotView is a plot, with its address but for the theme, and the gist of it in
-// words.
+// plotView is a plot: its address but for theme and form, the gist of it in
+// words, and its size in both forms.
 type plotView struct {
-	Path, Alt     string
-	Width, Height int
+	Path, Alt    string
+	Wide, Narrow size
+	NarrowWhere  string // a media query
 }
 
-// newPlotViews returns nil where there is nothing to plot.
-func newPlotViews(o *Options, targets []Target, now time.Time) *plotViews {
+// Where plots are narrow: on a phone, and the one that stands beside others.
+const (
+	onPhone    = "(max-width: 36rem)"
+	besideOnes = onPhone + " or (min-width: 70rem)"
+)
+
+// views returns nil where there is nothing to plot.
+func (p *plots) views(targets []Target, now time.Time) *plotViews {
 	shown, of := overlaid(targets)
 	if len(shown) == 0 {
 		return nil
 	}
+	five := windows()[0]
 	v := &plotViews{
-		Percentiles: plotView{plotURL(pathPercentiles, url.Values{"window": {"5m"}}, now), percentilesAlt(shown), halfWidth, halfHeight},
-		Seconds: plotView{plotURL(pathSeconds, url.Values{}, now), timelineAlt("Worst latency of each second", o, shown, time.Second,
-			func(m Moment) Number { return m.Max }), wideWidth, wideHeight},
-		Hour: plotView{plotURL(pathHour, url.Values{}, now), timelineAlt("p99 of each 10 seconds", o, shown, 10*time.Second,
-			func(m Moment) Number { return m.P99 }), halfWidth, halfHeight},
+		Percentiles: p.view(plotKey{path: pathPercentiles, window: five}, now, percentilesAlt(shown)),
+		Seconds: p.view(plotKey{path: pathSeconds}, now, timelineAlt("Worst latency of each second", p.options, shown, time.Second,
+			func(m Moment) Number { return m.Max })),
+		Hour: p.view(plotKey{path: pathHour}, now, timelineAlt("p99 of each 10 seconds", p.options, shown, 10*time.Second,
+			func(m Moment) Number { return m.P99 })),
 	}
 	if of > len(shown) {
-		v.Note = fmt.Sprintf("Plots show %d of %d targets: the least well.", len(shown), of)
+		v.Note = fmt.Sprintf("Plots show %d of %s targets: the least well.", len(shown), count(uint64(of)))
 	}
+	return v
+}
+
+// view has an address that changes with the time, so that browsers ask again.
+func (p *plots) view(key plotKey, now time.Time, alt string) plotView {
+	query := url.Values{"t": {strconv.FormatInt(now.Unix(), 10)}}
+	if key.window.name != "" {
+		query.Set("window", key.window.name)
+	}
+	v := plotView{Path: key.path + "?" + query.Encode(), Alt: alt, Wide: p.size(key), NarrowWhere: onPhone}
+	if key.path == pathPercentiles {
+		v.NarrowWhere = besideOnes
+	}
+	key.narrow = true
+	v.Narrow = p.size(key)
 	return v
 }
 

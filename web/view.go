@@ -24,7 +24,7 @@ type view struct {
 	Trust             trustView
 	Targets           []targetView // in detail
 	Rest              []targetView // a line each
-	Of                int          // targets in all
+	Of                string       // targets in all
 	Findings          []finding
 	MoreFindings      int
 	Churns            []churnView
@@ -77,14 +77,14 @@ type churnView struct {
 	Steps                               string
 }
 
-func newView(o *Options) *view {
+func newView(o *Options, p *plots) *view {
 	s, targets := o.Status(), o.Targets()
 	v := &view{
 		Version: s.Version, Revision: s.Revision,
 		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "API"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
 		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now),
-		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: len(targets),
-		Findings: find(targets), Plots: newPlotViews(o, targets, s.Now),
+		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: count(uint64(len(targets))),
+		Findings: find(targets), Plots: p.views(targets, s.Now),
 	}
 	for _, of := range []func() (string, bool){o.Health.healthy, o.Health.ready} {
 		if sentence, ok := of(); !ok {
@@ -156,25 +156,26 @@ func verdict(targets []Target) string {
 	if len(targets) == 0 {
 		return "There are no targets."
 	}
-	var of [4]int
+	var of [4]uint64
 	for i := range targets {
 		if n := need(targets[i].Condition.State); n >= 0 {
 			of[n]++
 		}
 	}
-	switch up := of[3]; {
-	case up == len(targets) && up == 1:
-		return "The target is up."
-	case up == len(targets):
-		return fmt.Sprintf("All %d targets are up.", up)
+	if len(targets) == 1 {
+		return fmt.Sprintf("The target is %s.", targets[0].Condition.State)
+	}
+	all := count(uint64(len(targets)))
+	if of[3] == uint64(len(targets)) {
+		return fmt.Sprintf("All %s targets are up.", all)
 	}
 	var parts []string
 	for i, state := range []string{stateDown, stateDegraded, stateStarting, stateUp} {
 		if of[i] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", of[i], state))
+			parts = append(parts, count(of[i])+" "+state)
 		}
 	}
-	return fmt.Sprintf("Of %d targets: %s.", len(targets), strings.Join(parts, ", "))
+	return fmt.Sprintf("Of %s targets: %s.", all, strings.Join(parts, ", "))
 }
 
 // symbol returns a shape for a state, beside its word.

@@ -69,7 +69,8 @@ func New(o Options) (http.Handler, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("setting up the web handler: %w", err)
 	}
-	page, err := newPage(&o)
+	plots := newPlots(&o)
+	page, err := newPage(&o, plots)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func New(o Options) (http.Handler, error) {
 	mux.Handle("GET /"+pathConfig, config(&o))
 	mux.Handle("GET /{$}", limited(o.scrapes(), tooMany, stalling(page)))
 	(&api{&o}).register(mux)
-	newPlots(&o).register(mux)
+	plots.register(mux)
 	registerAssets(mux)
 	o.Health.register(mux)
 	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+

@@ -183,17 +183,16 @@ func quotedAfter(text, prefix string) (string, bool) {
 	return strings.TrimSuffix(rest, "'"), ok
 }
 
-// missingArgument says what an argument of a command would be.
+// missingArgument says how a command is written that lacks an argument.
 func missingArgument(command *kingpin.CmdModel, name string) error {
-	remedy := map[string]string{
-		"url":   "a door's URL is missing; write for example steadyprobe run http://127.0.0.1:8080/",
-		"file":  "a file is missing; write for example steadyprobe check " + defaultFile,
-		"shell": "a shell is missing; write for example steadyprobe completion bash",
-	}[name]
-	if remedy == "" {
-		remedy = "<" + name + "> is missing"
+	text := fmt.Sprintf("the argument <%s> is missing", name)
+	if command == nil {
+		return errors.New(text)
 	}
-	return errors.New(remedy)
+	_, example, _ := strings.Cut(command.HelpLong, "Examples:\n")
+	example, _, _ = strings.Cut(example, "\n")
+	example, _, _ = strings.Cut(example, " #")
+	return fmt.Errorf("%s; write for example %s", text, strings.TrimSpace(example))
 }
 
 // unknownFlag says whose flag it is, or which one is like it.

@@ -104,6 +104,9 @@ func repeatable(v kingpin.Value) bool {
 	return ok && c.IsCumulative()
 }
 
+// about says in a line what the program does.
+const about = "Constant-rate probing of front doors, for Prometheus."
+
 // The texts below are also docs/CLI.md, where a paragraph that begins with
 // "Examples:" becomes a block of shell, and notes in it stay comments.
 

@@ -44,7 +44,7 @@ type command struct {
 // run parses the command line and does what it says until it is done, or until
 // SIGINT or SIGTERM. A second signal ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
-	app := kingpin.New("steadyprobe", "Constant-rate probing of front doors, for Prometheus.")
+	app := kingpin.New("steadyprobe", about)
 	logging := &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat(), Writer: stderr}
 	levelGiven := addCommonFlags(app, logging)
 	app.UsageWriter(stdout).ErrorWriter(stderr).UsageTemplate(usageTemplate).UsageFuncs(usageFuncs())

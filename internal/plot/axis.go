@@ -113,14 +113,12 @@ func nines(rest, all float64) float64 { return math.Log10(all / rest) }
 func ninesTicks(most float64) []tick {
 	ticks := []tick{{at: 0, label: "0 %"}, {at: math.Log10(2) / most, label: "50 %"}}
 	for n := 1; float64(n) <= most; n++ {
-		label := "9"
-		switch {
-		case n == 1:
-			label = "90"
-		case n == 2:
+		label := "90"
+		if n > 1 {
 			label = "99"
-		default:
-			label = "99." + strings.Repeat("9", n-2)
+		}
+		if n > 2 {
+			label += "." + strings.Repeat("9", n-2)
 		}
 		ticks = append(ticks, tick{at: float64(n) / most, label: label + " %"})
 	}

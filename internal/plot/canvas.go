@@ -22,6 +22,10 @@ import (
 // then whatever the reader has.
 const families = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
+// wider is how much wider than measured a text may be: so much wider are
+// Verdana and DejaVu Sans, the widest fonts that readers are likely to have.
+const wider = 1.17
+
 // measure is the font that texts are measured by. It is never sent to anyone.
 var measure = sync.OnceValues(func() (*opentype.Font, error) {
 	return opentype.Parse(liberationsansregular.TTF)
@@ -46,7 +50,20 @@ type canvas struct {
 	svg    *vgsvg.Canvas
 	font   *opentype.Font
 	height float64
+	// anchors are those of the texts, in the order of drawing. gonum's canvas
+	// has none, and widths that were measured would not hold for the fonts of
+	// all readers.
+	anchors []anchor
 }
+
+// anchor says which part of a text is at its place.
+type anchor string
+
+const (
+	start  anchor = "start"
+	middle anchor = "middle"
+	end    anchor = "end"
+)
 
 // newCanvas returns a canvas with a background.
 func newCanvas(f *opentype.Font, width, height float64, back color.RGBA) *canvas {
@@ -112,10 +129,9 @@ func (c *canvas) dots(col color.RGBA, radius float64, centers []point) {
 	c.svg.Fill(p)
 }
 
-// text writes s on a base line. The place is its left end (anchor 0), its
-// middle (0.5) or its right end (1).
-func (c *canvas) text(col color.RGBA, size, anchor float64, at point, s string) {
-	at.x -= anchor * textWidth(c.font, size, s)
+// text writes s on a base line.
+func (c *canvas) text(col color.RGBA, size float64, a anchor, at point, s string) {
+	c.anchors = append(c.anchors, a)
 	c.svg.SetColor(col)
 	c.svg.FillString(face(c.font, size), c.at(at), s)
 }
@@ -140,17 +156,18 @@ func (c *canvas) write(w io.Writer, title, description string) error {
 	var out bytes.Buffer
 	out.Grow(drawn.Len() + 1024)
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" font-family="%s">`+"\n<title>", width.Points(), height.Points(), families)
-	if err := errors.Join(xml.EscapeText(&out, []byte(title)), writeString(&out, "</title>\n<desc>"),
-		xml.EscapeText(&out, []byte(description)), writeString(&out, "</desc>\n<g")); err != nil {
-		return fmt.Errorf("drawing the plot %q: %w", title, err)
+	_ = xml.EscapeText(&out, []byte(title)) // a buffer takes all
+	out.WriteString("</title>\n<desc>")
+	_ = xml.EscapeText(&out, []byte(description))
+	out.WriteString("</desc>\n<g")
+	texts := bytes.Split(body, []byte("<text "))
+	for i, text := range texts {
+		if i > 0 {
+			fmt.Fprintf(&out, `<text text-anchor="%s" `, c.anchors[i-1])
+		}
+		stylesToAttributes(&out, text)
 	}
-	stylesToAttributes(&out, body)
 	_, err := w.Write(out.Bytes())
-	return err
-}
-
-func writeString(b *bytes.Buffer, s string) error {
-	_, err := b.WriteString(s)
 	return err
 }
 
@@ -180,9 +197,10 @@ func face(f *opentype.Font, size float64) font.Face {
 	return font.Face{Font: font.Font{Size: vg.Length(size)}, Face: f}
 }
 
+// textWidth returns how wide a text is with the widest font.
 func textWidth(f *opentype.Font, size float64, s string) float64 {
 	fc := face(f, size)
-	return fc.Width(s).Points()
+	return fc.Width(s).Points() * wider
 }
 
 // clean returns a name as one line of text that XML can hold, and no more of it

@@ -88,21 +88,20 @@ func (c curve) end() float64 { return nines(1, c.rest[0]) }
 // steps returns the line: in each cell's span of percentiles it is level.
 func (c curve) steps(s *sheet, y latencyAxis, most float64) []point {
 	var line []point
-	add := func(p point, must bool) {
+	add := func(p point) {
 		const small = 0.25
-		if n := len(line); must || n == 0 || abs(p.x-line[n-1].x) >= small || abs(p.y-line[n-1].y) >= small {
+		if n := len(line); n == 0 || abs(p.x-line[n-1].x) >= small || abs(p.y-line[n-1].y) >= small {
 			line = append(line, p)
 		}
 	}
 	for i, cell := range c.cells {
 		end := c.end()
-		last := i == len(c.cells)-1
-		if !last {
+		if i < len(c.cells)-1 {
 			end = nines(c.rest[i+1], c.rest[0])
 		}
 		at := s.y(y.at(cell.Highest))
-		add(point{s.x(nines(c.rest[i], c.rest[0]) / most), at}, false)
-		add(point{s.x(end / most), at}, last)
+		add(point{s.x(nines(c.rest[i], c.rest[0]) / most), at})
+		add(point{s.x(end / most), at})
 	}
 	return line
 }
@@ -139,7 +138,7 @@ func describeCurves(series []Series, curves []curve) string {
 				fmt.Fprintf(&b, " %s within %s,", q.name, roundDuration(d))
 			}
 		}
-		fmt.Fprintf(&b, " all %.0f within %s.", c.rest[0], roundDuration(c.cells[len(c.cells)-1].Highest))
+		fmt.Fprintf(&b, " all %.0f requests within %s.", c.rest[0], roundDuration(c.cells[len(c.cells)-1].Highest))
 	}
 	return b.String()
 }

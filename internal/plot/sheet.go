@@ -15,16 +15,15 @@ const (
 	titleSize, textSize      = 15, 13
 	lineHeight               = 18
 	lineWidth                = 1.75
-	sampleWidth              = 30 // of a line, in the legend
-	laneSampleWidth          = 24 // of a line, beside its failures
-	entryGap                 = 22 // between columns of the legend
-	markHalf                 = 1  // half the width of a mark of failures
+	denseWidth               = 1.25 // of a line with a point every few units
+	sampleWidth              = 30   // of a line, in the legend
+	entryGap                 = 22   // between columns of the legend
 )
 
 // entry is one entry of the legend.
 type entry struct {
 	text   string
-	sample func(c *canvas, left, middle float64)
+	sample func(c *canvas, left, y float64)
 }
 
 // sheet is a plot being laid out and drawn: title, caption of the vertical
@@ -62,14 +61,14 @@ func newSheet(look Look, title string, y latencyAxis, strip, lanes float64, entr
 		labels = max(labels, textWidth(f, textSize, t.label))
 	}
 	s.frame.left = margin + max(labels, laneSampleWidth) + 8
-	s.frame.right = s.width - margin - 6
-	s.frame.top = margin + float64(len(s.title))*20 + lineHeight + 4 + strip
+	s.frame.right = s.width - 30 // half a time of day
+	s.frame.top = margin + float64(len(s.title))*20 + lineHeight + 9 + strip
 	s.frame.bottom = s.frame.top + height + lanes
 	s.layLegend()
 	rows := math.Ceil(float64(len(entries)) / float64(s.columns))
 	s.canvas = newCanvas(f, s.width, s.legendTop()+rows*lineHeight+margin, s.back)
 	for i, line := range s.title {
-		s.canvas.text(s.text, titleSize, 0, point{margin, margin + 14 + float64(i)*20}, line)
+		s.canvas.text(s.text, titleSize, start, point{margin, margin + 14 + float64(i)*20}, line)
 	}
 	s.drawLegend(int(rows))
 	return s, nil
@@ -96,9 +95,9 @@ func (s *sheet) layLegend() {
 func (s *sheet) drawLegend(rows int) {
 	for i, e := range s.entries {
 		left := margin + float64(i/rows)*(s.column+entryGap)
-		middle := s.legendTop() + (float64(i%rows)+0.5)*lineHeight
-		e.sample(s.canvas, left, middle)
-		s.canvas.text(s.text, textSize, 0, point{left + sampleWidth + 7, middle + 4.5}, e.text)
+		y := s.legendTop() + (float64(i%rows)+0.5)*lineHeight
+		e.sample(s.canvas, left, y)
+		s.canvas.text(s.text, textSize, start, point{left + sampleWidth + 7, y + 4.5}, e.text)
 	}
 }
 
@@ -116,7 +115,7 @@ func (s *sheet) drawAxes(x, y []tick, caption string) {
 		at := s.y(t.at)
 		grid = append(grid, []point{{s.frame.left, at}, {s.frame.right, at}})
 		if t.label != "" {
-			s.canvas.text(s.soft, textSize, 1, point{s.frame.left - 7, at + 4.5}, t.label)
+			s.canvas.text(s.soft, textSize, end, point{s.frame.left - 7, at + 4.5}, t.label)
 		}
 	}
 	free := 0.0 // where the next label may begin
@@ -124,22 +123,22 @@ func (s *sheet) drawAxes(x, y []tick, caption string) {
 		at := s.x(t.at)
 		grid = append(grid, []point{{at, s.frame.top}, {at, s.frame.bottom + 4}})
 		half := textWidth(s.font, textSize, t.label) / 2
-		middle := min(at, s.width-2-half)
-		if middle-half < free {
+		at = min(max(at, half+2), s.width-2-half)
+		if at-half < free {
 			continue
 		}
-		free = middle + half + 8
-		s.canvas.text(s.soft, textSize, 0.5, point{middle, s.frame.bottom + lineHeight}, t.label)
+		free = at + half + 4
+		s.canvas.text(s.soft, textSize, middle, point{at, s.frame.bottom + lineHeight}, t.label)
 	}
 	s.canvas.lines(stroke{color: s.grid, width: 1}, grid)
 	s.canvas.lines(stroke{color: s.axis, width: 1}, [][]point{{{s.frame.left, s.frame.top}, {s.frame.left, s.frame.bottom}, {s.frame.right, s.frame.bottom}}})
-	s.canvas.text(s.soft, textSize, 0, point{margin, margin + float64(len(s.title))*20 + 13}, "latency")
-	s.canvas.text(s.soft, textSize, 1, point{s.frame.right, s.frame.bottom + 2*lineHeight}, caption)
+	s.canvas.text(s.soft, textSize, start, point{margin, margin + float64(len(s.title))*20 + 13}, "latency (logarithmic)")
+	s.canvas.text(s.soft, textSize, end, point{s.frame.right, s.frame.bottom + 2*lineHeight}, caption)
 }
 
 // drawNothing says that there is nothing to draw.
 func (s *sheet) drawNothing() {
-	s.canvas.text(s.text, titleSize, 0.5, point{(s.frame.left + s.frame.right) / 2, (s.frame.top + s.dataBottom()) / 2}, nothing)
+	s.canvas.text(s.text, titleSize, middle, point{(s.frame.left + s.frame.right) / 2, (s.frame.top + s.dataBottom()) / 2}, nothing)
 }
 
 const nothing = "no requests yet"
@@ -151,8 +150,8 @@ func (p palette) stroke(i int) stroke {
 
 // lineEntry is the entry of line i.
 func (p palette) lineEntry(i int, text string) entry {
-	return entry{text: text, sample: func(c *canvas, left, middle float64) {
-		c.lines(p.stroke(i), [][]point{{{left, middle}, {left + sampleWidth, middle}}})
+	return entry{text: text, sample: func(c *canvas, left, y float64) {
+		c.lines(p.stroke(i), [][]point{{{left, y}, {left + sampleWidth, y}}})
 	}}
 }
 

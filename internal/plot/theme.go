@@ -36,7 +36,7 @@ func (t Theme) palette() palette {
 		back: rgb(0xffffff), text: rgb(0x1b1f24), soft: rgb(0x57606a), grid: rgb(0xe4e8ec), axis: rgb(0x8c959f),
 		up:    band{shade: rgb(0xe3effa), bar: rgb(0x3d86c6)},
 		down:  band{shade: rgb(0xfbeadb), bar: rgb(0xc0702a)},
-		lines: [8]color.RGBA{rgb(0x0072b2), rgb(0xc44e00), rgb(0x008060), rgb(0xa8477f), rgb(0x7a6a00), rgb(0x4b3fc4), rgb(0xa06a00), rgb(0x333a42)},
+		lines: [8]color.RGBA{rgb(0x0072b2), rgb(0xc44e00), rgb(0x008060), rgb(0x333a42), rgb(0x7a6a00), rgb(0x6020d0), rgb(0xa06a00), rgb(0xa8477f)},
 	}
 }
 

@@ -9,15 +9,13 @@ import (
 	"time"
 )
 
-// stripHeight is that of the strip of bands above the data.
-const stripHeight = 10
-
 // Timelines draws latencies over time as an SVG of the given look, from one
 // instant to another, in the location of from, whose name is on the axis. The
 // vertical axis is logarithmic. Which latencies they are, the title should say.
 //
 // Bands are shaded, and a strip above the data repeats them, scaling up in its
-// upper half and scaling down in its lower. Each line with failures has a lane
+// upper half and scaling down in its lower; bands too narrow to be told from each
+// other are in the strip alone. Each line with failures has a lane
 // below the data, marks there are higher the more requests failed. What lies
 // outside of the span is not drawn. Where points are closer than the plot can
 // show, the lowest and the highest of each unit remain. Without any latency and
@@ -40,7 +38,7 @@ func Timelines(w io.Writer, look Look, title string, from, to time.Time, lines [
 	}
 	axis := y.axis()
 	bands = visible(x, bands)
-	s, err := newSheet(look, title, axis, stripFor(bands), laneHeight(lanes)*float64(lanes), timelineEntries(look.Theme.palette(), lines, inside, bands))
+	s, err := newSheet(look, title, axis, stripFor(bands), lanesHeight(lanes), timelineEntries(look.Theme.palette(), lines, inside, bands))
 	if err != nil {
 		return fmt.Errorf("drawing the plot %q: %w", title, err)
 	}
@@ -133,18 +131,18 @@ func timelineEntries(p palette, lines []Line, inside []track, bands []Band) []en
 		entries = append(entries, p.lineEntry(i, text))
 	}
 	if failed {
-		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, middle float64) {
+		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, y float64) {
 			c.fill(p.text, []rect{
-				{left + 6, middle, left + 6 + 2*markHalf, middle + 6},
-				{left + 13, middle - 6, left + 13 + 2*markHalf, middle + 6},
-				{left + 20, middle - 2, left + 20 + 2*markHalf, middle + 6},
+				{left + 6, y, left + 6 + 2*markHalf, y + 6},
+				{left + 13, y - 6, left + 13 + 2*markHalf, y + 6},
+				{left + 20, y - 2, left + 20 + 2*markHalf, y + 6},
 			})
 		}})
 	}
 	for _, kind := range []Kind{ScalingUp, ScalingDown} {
 		if slices.ContainsFunc(bands, func(b Band) bool { return b.Kind == kind }) {
-			entries = append(entries, entry{text: strings.ReplaceAll(string(kind), "_", " "), sample: func(c *canvas, left, middle float64) {
-				shade, bar := p.band(kind, left+2, left+sampleWidth-2, middle-7, 6, middle+7)
+			entries = append(entries, entry{text: strings.ReplaceAll(string(kind), "_", " "), sample: func(c *canvas, left, y float64) {
+				shade, bar := p.band(kind, left+2, left+sampleWidth-2, y-7, 6, y+7)
 				c.fill(p.shade(kind).shade, []rect{shade})
 				c.fill(p.shade(kind).bar, []rect{bar})
 			}})
@@ -153,91 +151,16 @@ func timelineEntries(p palette, lines []Line, inside []track, bands []Band) []en
 	return entries
 }
 
-// shade returns the colours of a kind.
-func (p palette) shade(kind Kind) band {
-	if kind == ScalingUp {
-		return p.up
-	}
-	return p.down
-}
-
-// band returns the shade from top to bottom and the bar in a strip of a height
-// at its top: scaling up in the upper half, scaling down in the lower.
-func (p palette) band(kind Kind, left, right, top, strip, bottom float64) (shade, bar rect) {
-	bar = rect{left, top, right, top + strip/2}
-	if kind == ScalingDown {
-		bar = rect{left, top + strip/2, right, top + strip}
-	}
-	return rect{left, top, right, bottom}, bar
-}
-
-// visible returns the bands that are within the span, cut to it, by kind and
-// time; those that follow each other closer than can be seen are one.
-func visible(x timeAxis, bands []Band) []Band {
-	to := x.from.Add(x.span)
-	var in []Band
-	for _, b := range bands {
-		if b.From.Before(x.from) {
-			b.From = x.from
-		}
-		if b.To.After(to) {
-			b.To = to
-		}
-		if b.From.Before(b.To) && (b.Kind == ScalingUp || b.Kind == ScalingDown) {
-			in = append(in, b)
-		}
-	}
-	slices.SortStableFunc(in, func(a, b Band) int {
-		if a.Kind != b.Kind {
-			return strings.Compare(string(b.Kind), string(a.Kind)) // scaling up first
-		}
-		return a.From.Compare(b.From)
-	})
-	var out []Band
-	for _, b := range in {
-		if n := len(out); n > 0 && out[n-1].Kind == b.Kind && b.From.Sub(out[n-1].To) < x.span/widthWide/4 {
-			if b.To.After(out[n-1].To) {
-				out[n-1].To = b.To
-			}
-			continue
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-// stripFor returns the height of the strip of bands.
-func stripFor(bands []Band) float64 {
-	if len(bands) == 0 {
-		return 0
-	}
-	return stripHeight + 2
-}
-
-func (s *sheet) drawBands(x timeAxis, bands []Band) {
-	shades, bars := map[Kind][]rect{}, map[Kind][]rect{}
-	for _, b := range bands {
-		left, right := s.x(x.at(b.From)), s.x(x.at(b.To))
-		if right < left+0.75 { // still to be seen
-			right = min(left+0.75, s.frame.right)
-			left = right - 0.75
-		}
-		shade, bar := s.band(b.Kind, left, right, s.frame.top-stripHeight-2, stripHeight, s.frame.bottom)
-		shade.top = s.frame.top
-		shades[b.Kind] = append(shades[b.Kind], shade)
-		bars[b.Kind] = append(bars[b.Kind], bar)
-	}
-	for _, kind := range []Kind{ScalingUp, ScalingDown} {
-		s.canvas.fill(s.shade(kind).shade, shades[kind])
-		s.canvas.fill(s.shade(kind).bar, bars[kind])
-	}
-}
-
 // drawTrack draws the line i through points; one that stands alone is a dot.
 func (s *sheet) drawTrack(i int, x timeAxis, y latencyAxis, points []Point) {
+	columns := int(s.frame.right - s.frame.left)
+	look := s.stroke(i)
+	if len(points) > columns/4 { // else a line fills what it swings in
+		look.width = denseWidth
+	}
 	var lines [][]point
 	var alone, line []point
-	end := func() {
+	finish := func() {
 		switch len(line) {
 		case 0:
 		case 1:
@@ -247,16 +170,16 @@ func (s *sheet) drawTrack(i int, x timeAxis, y latencyAxis, points []Point) {
 		}
 		line = nil
 	}
-	for _, p := range thin(x, points, int(s.frame.right-s.frame.left)) {
+	for _, p := range thin(x, points, columns) {
 		if p.Value <= 0 {
-			end()
+			finish()
 			continue
 		}
 		line = append(line, point{s.x(x.at(p.At)), s.y(y.at(p.Value))})
 	}
-	end()
-	s.canvas.lines(s.stroke(i), lines)
-	s.canvas.dots(s.stroke(i).color, lineWidth, alone)
+	finish()
+	s.canvas.lines(look, lines)
+	s.canvas.dots(look.color, lineWidth, alone)
 }
 
 // thin returns points, at most three for each of so many columns: the lowest
@@ -298,52 +221,6 @@ func thin(x timeAxis, points []Point, columns int) []Point {
 		points = points[n:]
 	}
 	return out
-}
-
-// laneHeight returns the height of each of so many lanes.
-func laneHeight(lanes int) float64 {
-	if lanes == 0 {
-		return 0
-	}
-	return min(max(5, 140/float64(lanes)), 16)
-}
-
-// drawLanes draws the failures of each line that has some, its sample before
-// them.
-func (s *sheet) drawLanes(x timeAxis, tracks []track, height float64) {
-	columns := int((s.frame.right - s.frame.left) / (2 * markHalf))
-	most := uint64(0)
-	counts := make([][]uint64, len(tracks))
-	for i, t := range tracks {
-		if t.failed == 0 {
-			continue
-		}
-		counts[i] = make([]uint64, columns)
-		for _, f := range t.failures {
-			c := min(int(x.at(f.At)*float64(columns)), columns-1)
-			counts[i][c] = addUp(counts[i][c], f.Count)
-			most = max(most, counts[i][c])
-		}
-	}
-	top := s.dataBottom()
-	for i, count := range counts {
-		if count == nil {
-			continue
-		}
-		bottom := top + height - 1
-		s.canvas.lines(stroke{color: s.grid, width: 1}, [][]point{{{s.frame.left, top}, {s.frame.right, top}}})
-		s.canvas.lines(s.stroke(i), [][]point{{{s.frame.left - 7 - laneSampleWidth, top + height/2}, {s.frame.left - 7, top + height/2}}})
-		var marks []rect
-		for c, n := range count {
-			if n > 0 {
-				tall := (height - 2) * (0.35 + 0.65*math.Log1p(float64(n))/math.Log1p(float64(most)))
-				left := s.frame.left + float64(c)*2*markHalf
-				marks = append(marks, rect{left, bottom - tall, left + 2*markHalf, bottom})
-			}
-		}
-		s.canvas.fill(s.stroke(i).color, marks)
-		top += height
-	}
 }
 
 // describeTracks says in words what the lines show.

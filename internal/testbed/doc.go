@@ -1,6 +1,7 @@
 // Package testbed starts real servers on loopback for tests, and for whatever
 // else can own them (see [Owner]): doors (nginx, HAProxy) and a Prometheus that
-// scrapes.
+// scrapes. It also drives a real browser ([Chromium]) and, on Linux, builds and
+// runs the project's container image.
 //
 // Each server has its own configuration, folders and ports, all below the
 // test's temporary folder, and ends with the test: the cleanup stops it by its

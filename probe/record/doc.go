@@ -5,8 +5,9 @@
 // histogram with the classic boundaries counted exactly beside them. A
 // [Recorder] holds one for every family, and the sliding windows that latency
 // quantiles are taken from, in cells of an HDR histogram with three significant
-// digits; beside them what was completed in each second of the last five minutes
-// and in each 10 s of the last hour. A [Dense] adds whole HDR histograms for a run with an end.
+// digits. Beside them it holds a timeline: what was completed in each second of
+// the last five minutes, and in each 10 s of the last hour. A [Dense] adds whole
+// HDR histograms for a run with an end.
 //
 // Nothing here knows of Prometheus: an exporter reads a [Snapshot].
 package record

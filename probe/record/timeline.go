@@ -120,8 +120,7 @@ func endOf(second int64) probe.Instant { return probe.Instant(second+1) * probe.
 //
 // The first second is that in which the first completed tick was due: before one
 // is completed there are none, and of the first only a part counts. Of a closed
-// loop only the counts are kept. All seconds add up to what was recorded in
-// them, so that they can be compared with a ledger.
+// loop only the counts are kept. Every completed tick is in exactly one second.
 func (r *Recorder) Seconds(m []Moment) []Moment { return r.secondsAt(r.clock.Now(), m) }
 
 func (r *Recorder) secondsAt(now probe.Instant, m []Moment) []Moment {
