@@ -167,14 +167,7 @@ func (c *stream) exchange() (probe.Outcome, probe.CloseReason) {
 	}
 	var err error
 	if len(c.options.Send) > 0 {
-		c.socket.writeBy(c.clock.Time(c.deadline))
-		if c.aborted.Load() {
-			c.socket.writeBy(past)
-		}
-		// Where nothing is read, being sent is all that can be waited for; else the
-		// door may answer, or refuse, before it has read everything.
-		c.socket.block(c.options.Expect == nil)
-		_, err = c.conn.Write(c.options.Send)
+		err = c.write()
 	}
 	if c.options.Expect != nil {
 		return c.await(err)
@@ -185,6 +178,23 @@ func (c *stream) exchange() (probe.Outcome, probe.CloseReason) {
 		return outcome, lostReason(outcome, err)
 	}
 	return probe.Success, probe.ClosePerRequest
+}
+
+// write sends. Where nothing is read, being sent is all that can be waited for;
+// else the door may answer, or refuse, before it has read everything, and it is
+// the reader who ends in time.
+func (c *stream) write() error {
+	limit, reads := c.deadline, c.options.Expect != nil
+	if reads {
+		limit = limit.Add(writeGrace)
+	}
+	c.socket.block(!reads)
+	c.socket.writeBy(c.clock.Time(limit))
+	if c.aborted.Load() {
+		c.socket.writeBy(past)
+	}
+	_, err := c.conn.Write(c.options.Send)
+	return err
 }
 
 // await reads until what came matches. The end of the tick is when the byte
