@@ -170,7 +170,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	}
 	exported := make([]exporter.Target, len(d.config.Targets))
 	for i, c := range d.config.Targets {
-		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds, Closed: c.Rate.Max()})}
+		p := &probed{recorder: record.New(d.engine.recording(&c, histograms.Bounds))}
 		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
 			return err
 		}
@@ -202,6 +202,7 @@ func (d *daemon) targets() []*target {
 func (d *daemon) start(ctx context.Context) {
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
+		p.resolver.Start()
 		d.starting.Go(func() {
 			p.prober.WarmUp(ctx)
 			if ctx.Err() != nil {

@@ -117,6 +117,12 @@ func (c *checker) override(t *Target) {
 	if replaced("http.body_file", "http.body") {
 		h.BodyFile = ""
 	}
+	if replaced("tls.ca", "tls.ca_file") {
+		t.TLS.CA = ""
+	}
+	if replaced("tls.ca_file", "tls.ca") {
+		t.TLS.CAFile = ""
+	}
 	if replaced("tcp.send", "tcp.send_file") {
 		t.TCP.Send = Secret{}
 	}

@@ -79,6 +79,10 @@ func New(o Options) *Recorder {
 	return r
 }
 
+// Backends returns the table that the samples' backends are of, nil where they
+// have none.
+func (r *Recorder) Backends() *probe.Backends { return r.backends.table }
+
 // Bounds returns the classic boundaries that Snapshot's distributions have.
 func (r *Recorder) Bounds() *Bounds { return r.bounds }
 
