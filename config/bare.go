@@ -37,10 +37,16 @@ func httpOnly() []string {
 	return paths
 }
 
-// settingAt returns the field of a target that has this path.
+// settingAt returns the field of a target that has this path, and a value that
+// is not valid where nothing is there which would hold it.
 func settingAt(t *Target, path string) reflect.Value {
 	v := reflect.ValueOf(t).Elem()
 	for name := range strings.SplitSeq(path, ".") {
+		if v.Kind() == reflect.Pointer {
+			if v = v.Elem(); !v.IsValid() {
+				return v
+			}
+		}
 		v = v.Field(slices.Index(fieldsOf(v.Type()), name))
 	}
 	return v

@@ -129,22 +129,3 @@ func bodySettings(t *Target) []bodySetting {
 		{"backend.body", !t.Backend.Body.IsZero(), func() { t.Backend.Body = Pattern{} }},
 	}
 }
-
-// overrideExpect removes what the defaults say of bodies from a target that
-// asks for none itself, and of who answers from one that says it otherwise.
-func (c *checker) overrideExpect(t *Target) {
-	if t.HTTP.Method == "HEAD" && c.written("http.method") {
-		for _, s := range bodySettings(t) {
-			if c.inherited(s.path) {
-				s.remove()
-				delete(c.marks.at, s.path)
-			}
-		}
-	}
-	if c.inherited("backend.body") && c.written("backend.header") {
-		t.Backend.Body = Pattern{}
-	}
-	if c.inherited("backend.header") && c.written("backend.body") {
-		t.Backend.Header = ""
-	}
-}
