@@ -206,6 +206,15 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	authority := string(text)
+	encrypted := filepath.Join(folder, "encrypted.key")
+	if err := os.WriteFile(encrypted, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(folder, "old.key")
+	if err := os.WriteFile(old, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const passphrase = " is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it"
 	const together = "; write the paths of a PEM certificate and of its key"
 	for _, row := range []struct {
 		name string
@@ -214,6 +223,8 @@ func TestCertificates(t *testing.T) {
 	}{
 		{"pair", TLS{CertFile: cert, KeyFile: key}, ""},
 		{"key of another", TLS{CertFile: cert, KeyFile: other}, "tls.cert_file: certificate " + quote(cert) + " and key " + quote(other) + " do not go together: private key does not match public key" + together},
+		{"encrypted key", TLS{CertFile: cert, KeyFile: encrypted}, "tls.key_file: key " + quote(encrypted) + passphrase},
+		{"key encrypted the old way", TLS{CertFile: cert, KeyFile: old}, "tls.key_file: key " + quote(old) + passphrase},
 		{"no key", TLS{CertFile: cert}, "tls.cert_file: a client certificate needs both; write cert_file and key_file"},
 		{"key as authority", TLS{CAFile: key}, "tls.ca_file: file " + quote(key) + " holds no PEM certificate; write the path of a PEM file with the certificates of the authorities"},
 		{"authority written", TLS{CA: authority}, ""},
