@@ -213,7 +213,7 @@ func TestProxyHeaderComesFirst(t *testing.T) {
 			for _, secure := range []bool{false, true} {
 				for _, source := range []netip.AddrPort{{}, chosen} {
 					t.Run(fmt.Sprintf("%s/v%d/tls=%v/source=%v", reader, version, secure, source.IsValid()), func(t *testing.T) {
-						var then door.Behaviour = door.HTTP(door.OK())
+						then := door.HTTP(door.OK())
 						o := Options{Clock: clock, Loop: loop, Reuse: true, Proxy: ProxyHeader{Version: version, Source: source}}
 						if secure {
 							then, o.TLSConfig = door.TLS(server, then), fixed(client)
