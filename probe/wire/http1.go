@@ -117,6 +117,9 @@ func (c *http1) secure() bool { return c.conn != net.Conn(c.socket) }
 
 func (c *http1) resetResponse() {
 	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
+	if e := c.response.evidence; e != nil {
+		e.reset()
+	}
 }
 
 // Send begins a request on an idle connection. See [probe.Conn]. The reader may

@@ -53,8 +53,6 @@ type response struct {
 	closes bool           // the door said that it closes: the connection is not to be used again
 	body   int64          // bytes of the body so far, without chunk framing
 
-	evidence *evidence // of what else is looked at; nil: of nothing
-
 	head      bool // the request was HEAD
 	maxHeader int
 	maxBody   int64
@@ -69,9 +67,11 @@ type response struct {
 	digits  int           // of the chunk size
 
 	fields responseFraming
+
+	evidence *evidence // of what else is looked at; nil: of nothing
 }
 
-// reset makes r ready for the next answer. maxHeader limits a header section
+// reset makes r, but not its evidence, ready for the next answer. maxHeader limits a header section
 // with its status line, and all chunk extensions and trailers together, in
 // bytes; maxBody limits the body.
 func (r *response) reset(head bool, maxHeader int, maxBody int64) {
@@ -79,10 +79,7 @@ func (r *response) reset(head bool, maxHeader int, maxBody int64) {
 	if cap(line) > responseKeptLine {
 		line = nil
 	}
-	*r = response{evidence: r.evidence, head: head, maxHeader: maxHeader, maxBody: maxBody, line: line}
-	if r.evidence != nil {
-		r.evidence.reset()
-	}
+	*r = response{head: head, maxHeader: maxHeader, maxBody: maxBody, line: line, evidence: r.evidence}
 }
 
 // started reports whether any byte of the answer came, an interim (1xx) answer
