@@ -105,6 +105,7 @@ func (r *Resolver) refresh(ctx context.Context) {
 	r.began = began
 	r.mu.Unlock()
 	found, o := r.find(ctx, r.options.Family.network())
+	r.count(o)
 	if o != probe.Success {
 		r.keep(o)
 		return
@@ -116,8 +117,8 @@ func (r *Resolver) refresh(ctx context.Context) {
 	}
 }
 
-// find asks for the addresses, each once, and counts how that ended. It returns
-// at least one of them, or else no success.
+// find asks for the addresses, each once. It returns at least one of them, or
+// else no success; probe.ScheduleShutdown says that who asked has gone.
 func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, probe.Outcome) {
 	answer, err := r.options.Lookup(ctx, network, r.options.Host)
 	var found []netip.Addr
@@ -129,7 +130,15 @@ func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, prob
 	}
 	o := outcome(ctx, err, len(found))
 	if o != probe.Success && errors.Is(ctx.Err(), context.Canceled) {
-		return nil, probe.ScheduleShutdown // who asked has gone: that says nothing of the name
+		return nil, probe.ScheduleShutdown
+	}
+	return found, o
+}
+
+// count counts a lookup that ended by itself.
+func (r *Resolver) count(o probe.Outcome) {
+	if o == probe.ScheduleShutdown {
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +146,6 @@ func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, prob
 	if o != probe.Success {
 		r.figures.Failures[o]++
 	}
-	return found, o
 }
 
 // missing returns the addresses of a family that was known and is not in what
@@ -151,13 +159,15 @@ func (r *Resolver) missing(ctx context.Context, found []netip.Addr) []netip.Addr
 	if len(known) == 0 || slices.ContainsFunc(found, func(a netip.Addr) bool { return versionOf(a) == v }) {
 		return nil
 	}
-	switch again, o := r.find(ctx, v.network()); o {
-	case probe.Success:
-		return slices.DeleteFunc(again, func(a netip.Addr) bool { return versionOf(a) != v })
-	case probe.ResolveNotFound:
-		return nil
+	again, o := r.find(ctx, v.network())
+	if o == probe.ResolveNotFound {
+		o = probe.Success // it is what the first answer said
 	}
-	return known
+	r.count(o)
+	if o != probe.Success {
+		return known
+	}
+	return slices.DeleteFunc(again, func(a netip.Addr) bool { return versionOf(a) != v })
 }
 
 // keep notes that a lookup failed: what is known stays.
