@@ -110,7 +110,7 @@ func (d *dealer) take(found []netip.Addr, preferred version) {
 	}
 	for a := range d.failing {
 		if !d.knows(a) {
-_ = a
+			delete(d.failing, a)
 		}
 	}
 }
