@@ -221,6 +221,9 @@ func (r *Resolver) Failed(a netip.AddrPort) {
 
 // Connected says that an opening connected to a: its family leads somewhere.
 func (r *Resolver) Connected(a netip.AddrPort) {
+	if r.Literal() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.dealer.failing, a.Addr())

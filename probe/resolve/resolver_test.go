@@ -503,3 +503,34 @@ func TestSlowAnswersAreNotAskedForAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestPickAllocatesNothing is the budget of an opening whose address is known.
+func TestPickAllocatesNothing(t *testing.T) {
+	answer := make([]string, 100)
+	for i := range answer {
+		answer[i] = fmt.Sprintf("10.0.0.%d", i)
+	}
+	f := &fakeServer{answer: append(answer, "2001:db8::1")}
+	r := newResolver(t, f, Options{Family: PreferIPv4})
+	ctx := t.Context()
+	r.Pick(ctx)
+	if n := testing.AllocsPerRun(100, func() {
+		a, _, _ := r.Pick(ctx)
+		r.Other(a)
+		r.Connected(a)
+	}); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	f := &fakeServer{}
+	for i := range 100 {
+		f.answer = append(f.answer, fmt.Sprintf("10.0.0.%d", i))
+	}
+	r := New(Options{Host: "door.test", Clock: probe.NewClock(), Refresh: refresh, Lookup: f.lookup})
+	defer r.Close()
+	for b.Loop() {
+		r.Pick(b.Context())
+	}
+}
