@@ -229,18 +229,6 @@ func (r *Resolver) Connected(a netip.AddrPort) {
 	delete(r.dealer.failing, a.Addr())
 }
 
-// Prefer says that an opening connected to a, of the other family than the one
-// that was dealt, which led nowhere.
-func (r *Resolver) Prefer(a netip.AddrPort) {
-	now := r.options.Clock.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, failed := range r.dealer.addresses[versionOf(a.Addr()).other()] {
-		r.dealer.failed(failed, now)
-	}
-	delete(r.dealer.failing, a.Addr())
-}
-
 // Close ends the clock and a lookup that it makes, and waits for them. Nobody
 // may call Pick any more. It may be called again.
 func (r *Resolver) Close() {

@@ -138,7 +138,6 @@ func (p *opening) connect(ctx context.Context, address netip.AddrPort) probe.Out
 	if err != nil && both && ctx.Err() == nil && !localResource(err) {
 		if second, err2 := p.dialWithin(ctx, other, p.connectTimeout); err2 == nil {
 			conn, err = second, nil
-			p.resolver.Prefer(other)
 		}
 	}
 	p.sample.Connect = p.elapsed()
@@ -155,7 +154,8 @@ func (p *opening) connect(ctx context.Context, address netip.AddrPort) probe.Out
 	return probe.Success
 }
 
-// dialWithin connects within the limit; 0: there is none.
+// dialWithin connects within the limit; 0: there is none. The resolver is told
+// what that says of the address.
 func (p *opening) dialWithin(ctx context.Context, address netip.AddrPort, limit time.Duration) (net.Conn, error) {
 	p.sample.Address = address.Addr()
 	if limit > 0 {
@@ -163,7 +163,14 @@ func (p *opening) dialWithin(ctx context.Context, address netip.AddrPort, limit 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	return p.dial(ctx, "tcp", address.String())
+	conn, err := p.dial(ctx, "tcp", address.String())
+	switch {
+	case err == nil:
+		p.resolver.Connected(address)
+	case p.link.Context().Err() == nil && !localResource(err):
+		p.resolver.Failed(address)
+	}
+	return conn, err
 }
 
 // secure shakes hands. Only reads get a deadline: a write that timed out could
