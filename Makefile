@@ -6,7 +6,7 @@ version  := github.com/prometheus/common/version
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
-.PHONY: help setup build image test lint fuzz bench gobench e2e demo run clean
+.PHONY: help setup build image test lint fuzz bench gobench e2e demo run pictures clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' Makefile
@@ -49,6 +49,9 @@ run: ## a door and the daemon that probes it
 
 demo: build ## all in one process: doors, backends that come and go, and the probe
 	@bin/steadyprobe demo
+
+pictures: setup ## the pictures of the pages in docs, from the demo in a browser
+	STEADYPROBE_PICTURES=$(CURDIR)/docs/img go test ./test -count 1 -run '^TestPage$$'
 
 clean: ## remove what was built
 	rm -rf bin

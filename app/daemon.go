@@ -200,6 +200,7 @@ func (d *daemon) targets() []*target {
 // whatever the doors do, and a door that takes long to warm up to delays no
 // other. A target that is not warm when ctx is done is not started.
 func (d *daemon) start(ctx context.Context) {
+	d.starting.Go(func() { d.observer.run(ctx) })
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
 		p.resolver.Start()
@@ -213,7 +214,6 @@ func (d *daemon) start(ctx context.Context) {
 		})
 	}
 	d.churns.start(d.options.Logger)
-	d.starting.Go(func() { d.observer.run(ctx) })
 	d.ready.Store(true)
 	d.options.Logger.Info("Probing", "targets", len(d.probed))
 }

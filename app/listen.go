@@ -117,7 +117,6 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,
-		Version:      d.options.Version,
 		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,

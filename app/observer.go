@@ -35,8 +35,10 @@ func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *obs
 	return o
 }
 
-// run observes until ctx is done.
+// run observes until ctx is done. It must begin before there is traffic, or what
+// failed until it did would be of no time.
 func (o *observer) run(ctx context.Context) {
+	o.observe()
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {

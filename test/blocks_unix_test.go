@@ -169,12 +169,14 @@ func newReader(t *testing.T, steadyprobe string) *reader {
 	r := &reader{t: t, folder: filepath.Join(t.TempDir(), "steadyprobe"), scratch: t.TempDir()}
 	copyTree(t, testbed.Root(t), r.folder)
 	r.env = append(os.Environ(), "HOME="+r.scratch, "TMPDIR="+r.scratch)
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
-		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatalf("asking go: %v", err)
-		}
-		r.env = append(r.env, name+"="+strings.TrimSpace(string(value)))
+	// Where go keeps things does not move with the home.
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH"}
+	values, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatalf("asking go: %v", err)
+	}
+	for i, value := range strings.SplitN(strings.TrimSpace(string(values)), "\n", len(names)) {
+		r.env = append(r.env, names[i]+"="+value)
 	}
 	if steadyprobe != "" {
 		r.env = append(r.env, "PATH="+filepath.Dir(steadyprobe)+string(os.PathListSeparator)+os.Getenv("PATH"))

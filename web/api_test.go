@@ -81,6 +81,8 @@ func TestAPI(t *testing.T) {
 		{"hostile target", "GET", "targets/a%2Fb%3Fc=%25d%26%3Cb%3E'%23+%3B%7B%7D%2F..",
 			func(k *kit) { k.targets = []Target{{Name: hostile}} }, 200,
 			success(strings.Replace(emptyTargetJSON, `"new"`, `"a/b?c=%d\u0026\u003cb\u003e'#+;{}/.."`, 1))},
+		{"target named as a folder", "GET", "targets/%2E%2E", func(k *kit) { k.targets = []Target{{Name: ".."}} }, 200,
+			success(strings.Replace(emptyTargetJSON, "new", "..", 1))},
 		{"unknown target", "GET", "targets/shp", full, 404, failure("not_found", `there is no target "shp"; there are "shop"`)},
 		{"target of none", "GET", "targets/shp", nil, 404, failure("not_found", `there is no target "shp"; there are no targets`)},
 		{"target of many", "GET", "targets/x", func(k *kit) {
@@ -305,9 +307,10 @@ func TestAPIPage(t *testing.T) {
 			t.Errorf("/%s is not in docs/API.md", r.path)
 		}
 	}
-	for _, path := range []string{"/", "/" + pathMetrics, "/" + pathHealthy, "/" + pathReady, "/" + pathConfig} {
-		if !strings.Contains(page, "`"+path+"`") {
-			t.Errorf("%s is not in docs/API.md", path)
+	for _, path := range []string{"", pathMetrics, pathHealthy, pathReady, pathConfig, pathPercentiles, pathSeconds, pathHour,
+		pathStyle, pathScript, pathIcon} {
+		if !strings.Contains(page, "`/"+path+"`") {
+			t.Errorf("/%s is not in docs/API.md", path)
 		}
 	}
 	var values []string
@@ -318,6 +321,9 @@ func TestAPIPage(t *testing.T) {
 		values = append(values, c.name)
 	}
 	for _, c := range writers() {
+		values = append(values, c.name)
+	}
+	for _, c := range append(themes(), forms()...) {
 		values = append(values, c.name)
 	}
 	for _, v := range values {

@@ -67,7 +67,9 @@ type over struct {
 }
 
 func drawTimelines(w io.Writer, look plot.Look, o *Options, shown []Target, what over) error {
-	now := o.Status().Now.UTC()
+	s := o.Status()
+	now := s.Now.UTC()
+	from := begin(s.Started, now, what.back)
 	lines := make([]plot.Line, len(shown))
 	for i := range shown {
 		lines[i].Name = shown[i].Name
@@ -79,7 +81,19 @@ func drawTimelines(w io.Writer, look plot.Look, o *Options, shown []Target, what
 			}
 		}
 	}
-	return plot.Timelines(w, look, what.title, now.Add(-what.back), now, lines, bands(o.Churns(), shown, now.Add(-what.back), now))
+	return plot.Timelines(w, look, what.title, from, now, lines, bands(o.Churns(), shown, from, now))
+}
+
+// begin returns when a plot over time begins: so far back, but, while the
+// process is young, not much before it started.
+func begin(started, now time.Time, back time.Duration) time.Time {
+	if from := now.Add(-back); started.Before(from) {
+		return from
+	}
+	if least := now.Add(-back / 5); least.Before(started) {
+		return least
+	}
+	return started.UTC()
 }
 
 // duration returns n seconds, 0 where there are none.

@@ -9,7 +9,6 @@
   const news = document.getElementById("news");
   let timer = 0;
   let busy = false;
-  let answered = new Date();
 
   // parts returns what of main has a state of its own, by id.
   const parts = (main, selector) => [...main.querySelectorAll(selector)].filter((e) => e.id);
@@ -51,7 +50,6 @@
       location.reload(); // another version has another style
       return;
     }
-    answered = new Date();
     gone.hidden = true;
     // Pictures are loaded before they are shown, so that nothing flickers.
     const next = document.importNode(main, true);
@@ -68,8 +66,8 @@
       await refresh();
     } catch (err) {
       // Said once, or it would be read out again and again.
-      if (gone.hidden) gone.textContent = "steadyprobe does not answer (" + (err.message || err.name) + "). What is below is of " +
-        answered.toLocaleTimeString() + "; it is asked again every " + every / 1000 + " s.";
+      if (gone.hidden) gone.textContent = "steadyprobe does not answer (" + (err.message || err.name) +
+        "): what is below is old. It is asked again every " + every / 1000 + " s.";
       gone.hidden = false;
     }
     busy = false;

@@ -2,10 +2,13 @@ package web
 
 import (
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/html"
@@ -220,6 +223,9 @@ func TestPageWithManyTargets(t *testing.T) {
 	if want := []string{"t700", "t800", "t900", "t000", "t001"}; len(names) != maxDetailed || !slices.Equal(names[:5], want) {
 		t.Errorf("%d in detail, first %v, want %d, first %v", len(names), names[:5], maxDetailed, want)
 	}
+	if conditions := len(page.section(t, "Is it well?").all(atom.Li)); conditions != 2 {
+		t.Errorf("%d conditions are listed, want those 2 that are not up", conditions)
+	}
 	rest := page.id(t, "rest").rows()
 	if want := "t047 | ● up | 0 | 10.0 ms | 0"; len(rest) != 950 || rest[0] != want {
 		t.Errorf("%d others, the first is %q, want 950 and %q", len(rest), rest[0], want)
@@ -375,6 +381,65 @@ func TestPageLoadsNothingFromElsewhere(t *testing.T) {
 	for _, text := range []string{string(pageStyle), string(pageScript)} {
 		if strings.Contains(text, "//") && strings.Contains(text, "http") || strings.Contains(text, "url(") || strings.Contains(text, "@import") {
 			t.Error("a style or a script names another place")
+		}
+	}
+}
+
+// TestPageIsMadeOnceInAWhile has a crowd look at it: what it costs to ask all
+// targets is paid once.
+func TestPageIsMadeOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit()
+		o := k.options()
+		asked := 0
+		o.Targets = func() []Target { asked++; return nil }
+		h, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			ask(h, "GET", "/")
+		}
+		time.Sleep(pageFresh)
+		ask(h, "GET", "/")
+		if asked != 2 {
+			t.Errorf("made %d times, want 2", asked)
+		}
+	})
+}
+
+// TestPageThatFails has a template that asks for what there is not.
+func TestPageThatFails(t *testing.T) {
+	k := newKit()
+	o := k.options()
+	p, err := newPage(&o, newPlots(&o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.template = template.Must(template.New("").Parse("half a page {{.Nothing}}"))
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != 500 || w.Body.String() != "The page cannot be shown, see the log.\n" || !strings.Contains(k.log.String(), "rendering: ") {
+		t.Errorf("status %d, %q, log %q", w.Code, w.Body, &k.log)
+	}
+}
+
+func BenchmarkPageOf1000Targets(b *testing.B) {
+	k := newKit()
+	for i := range 1000 {
+		one := pageTarget()
+		one.Name = fmt.Sprint(i)
+		k.targets = append(k.targets, one)
+	}
+	o := k.options()
+	p, err := newPage(&o, newPlots(&o))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.make(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,25 +17,15 @@ const (
 	pathHour        = "plot/hour.svg"
 )
 
-const (
-	// maxPlots is how many plots are asked for at once; one of them is drawn,
-	// so that a crowd of viewers takes no more than one processor from the probe.
-	maxPlots = 32
-	// freshness is how long a plot is shown again before it is drawn anew, a
-	// little less than the page's refresh.
-	freshness = 4 * time.Second
-)
+// plotFresh is how long a plot is shown again before it is drawn anew: a little
+// less than the page's refresh.
+const plotFresh = 4 * time.Second
 
-// plots draws what the page shows, each at most once in a while however many
-// look at it.
+// plots draws what the page shows.
 type plots struct {
 	options *Options
 	draw    func(*Options, plotKey) ([]byte, error)
-
-	drawing sync.Mutex // held while one is drawn
-
-	mu    sync.Mutex
-	drawn map[plotKey]drawn
+	drawn   *cache[plotKey]
 }
 
 // plotKey says which plot: there are few of them, so what is kept is bounded.
@@ -47,20 +36,15 @@ type plotKey struct {
 	narrow bool
 }
 
-type drawn struct {
-	at  time.Time
-	svg []byte
-}
-
 // size is how wide and high a plot is, in pixels of CSS.
 type size struct{ Width, Height int }
 
 func newPlots(o *Options) *plots {
-	return &plots{options: o, draw: draw, drawn: map[plotKey]drawn{}}
+	return &plots{options: o, draw: draw, drawn: newCache[plotKey](plotFresh)}
 }
 
 func (p *plots) register(mux *http.ServeMux) {
-	h := limited(maxPlots, tooMany, stalling(http.HandlerFunc(p.serve)))
+	h := limited(maxViewers, tooMany, stalling(http.HandlerFunc(p.serve)))
 	for _, path := range []string{pathPercentiles, pathSeconds, pathHour} {
 		mux.Handle("GET /"+path, h)
 	}
@@ -78,7 +62,10 @@ func (p *plots) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	svg, err := p.get(key)
+	svg, err := p.drawn.get(r.Context(), key, func() ([]byte, error) { return p.draw(p.options, key) })
+	if r.Context().Err() != nil {
+		return // nobody waits for it any more
+	}
 	if err != nil {
 		p.options.Logger.Error("Drawing a plot failed", slog.String("plot", key.path), slog.Any("err", err))
 		http.Error(w, "The plot cannot be drawn, see the log.", http.StatusInternalServerError)
@@ -110,32 +97,11 @@ func keyOf(r *http.Request) (plotKey, error) {
 	return key, err
 }
 
-func (p *plots) get(key plotKey) ([]byte, error) {
-	p.drawing.Lock()
-	defer p.drawing.Unlock()
-	p.mu.Lock()
-	d, ok := p.drawn[key]
-	p.mu.Unlock()
-	if ok && time.Since(d.at) < freshness {
-		return d.svg, nil
-	}
-	svg, err := p.draw(p.options, key)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drawn[key] = drawn{time.Now(), svg}
-	return svg, nil
-}
-
 // size returns how large a plot was when it was last drawn, in either theme, or
 // else what is usual: a page that keeps room for it does not jump.
 func (p *plots) size(key plotKey) size {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, key.dark = range []bool{false, true} {
-		if s, ok := sizeOf(p.drawn[key].svg); ok {
+		if s, ok := sizeOf(p.drawn.last(key)); ok {
 			return s
 		}
 	}

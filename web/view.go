@@ -14,6 +14,10 @@ import (
 // ones; a line for each of the others is enough to find it in the API.
 const maxDetailed = 50
 
+// maxConditions is how many targets have their condition listed though they are
+// up; of more, only those that are not.
+const maxConditions = 12
+
 // view is what the template shows.
 type view struct {
 	Version, Revision string
@@ -22,6 +26,7 @@ type view struct {
 	Troubles          []string // why the process is not healthy or not ready
 	Verdict           string
 	Trust             trustView
+	Conditions        []targetView // those of Targets whose condition is listed
 	Targets           []targetView // in detail
 	Rest              []targetView // a line each
 	Of                string       // targets in all
@@ -108,6 +113,9 @@ func newView(o *Options, p *plots) *view {
 			continue
 		}
 		v.Targets = append(v.Targets, t)
+		if len(targets) <= maxConditions || t.State != stateUp {
+			v.Conditions = append(v.Conditions, t)
+		}
 		v.ByPhase = v.ByPhase || len(t.Phases) > 0
 		v.Failing = v.Failing || len(t.Failures) > 0
 	}

@@ -1,5 +1,5 @@
 // Package web holds the HTTP side of the daemon: metrics, health, the masked
-// configuration and a page for people. It knows nothing of how targets are
+// configuration, an API and a page for people. It knows nothing of how targets are
 // run; what it shows it asks for when a request comes.
 package web
 
@@ -34,7 +34,6 @@ type Options struct {
 	Gatherer   prometheus.TransactionalGatherer
 	MaxScrapes int // at once, more get status 503; 0: DefaultMaxScrapes
 	Health     Health
-	Version    string
 	Config     func() ([]byte, error) // YAML, every secret masked
 	Status     func() Status
 	Targets    func() []Target // in the order of the configuration
@@ -77,7 +76,7 @@ func New(o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
 	mux.Handle("GET /"+pathConfig, config(&o))
-	mux.Handle("GET /{$}", limited(o.scrapes(), tooMany, stalling(page)))
+	mux.Handle("GET /{$}", limited(maxViewers, tooMany, stalling(page)))
 	(&api{&o}).register(mux)
 	plots.register(mux)
 	registerAssets(mux)

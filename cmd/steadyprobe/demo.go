@@ -7,7 +7,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
-	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
 	"github.com/steadyprobe/steadyprobe/app"
 	"github.com/steadyprobe/steadyprobe/report"
@@ -19,16 +18,16 @@ routers do. The page shows which one is bad, when, and why. Needs nothing
 installed, changes nothing, and ends with Ctrl-C and a summary.
 
 Examples:
-  steadyprobe demo                                          the page is on http://127.0.0.1:10115/
-  steadyprobe demo --web.listen-address=:9999               for a browser on another machine
-  timeout -s INT 60 steadyprobe demo                        one minute of it
+  steadyprobe demo                              # the page is on http://127.0.0.1:10115/
+  steadyprobe demo --web.listen-address=:9999   # for a browser on another machine
+  timeout -s INT 60 steadyprobe demo            # one minute of it
 
 ` + exitCodes
 
 // addDemo adds the demonstration.
 func addDemo(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
 	c := kp.Command("demo", "Probe two doors with churning backends that are built in, and show what it is good for.").HelpLong(demoHelp)
-	flags := kingpinflag.AddFlags(c, "127.0.0.1:10115")
+	flags := addWebFlags(c, "127.0.0.1:10115")
 	return c.FullCommand(), command{logLevel: "warn", do: func(ctx context.Context, logger *slog.Logger) error {
 		defer outliveHangUps(logger)()
 		o := app.DemoOptions{

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -82,9 +84,10 @@ func findFlag(flags []*kingpin.FlagModel, arg string) *kingpin.FlagModel {
 }
 
 // misspelled returns an error for what the library would take for something
-// else: a value of a flag that has none, which it takes for an argument of the
-// command, a single hyphen, an equals sign behind a short flag, and a hyphen
-// that a text program has made a dash.
+// else, or does not see at all: a value of a flag that has none, which it takes
+// for an argument of the command, a value that is missing at the end, a single
+// hyphen, an equals sign behind a short flag, and a hyphen that a text program
+// has made a dash.
 func misspelled(app *kingpin.ApplicationModel, args []string) error {
 	command := namedCommand(app, args)
 	if command != nil && command.Name == "help" {
@@ -104,14 +107,25 @@ func misspelled(app *kingpin.ApplicationModel, args []string) error {
 			return fmt.Errorf("%s has one hyphen; write -%s", name, name)
 		case f == nil:
 		case hasValue && f.IsBoolFlag():
-			return fmt.Errorf("%s takes no value; write --%s or --no-%s", name, f.Name, f.Name)
+			return takesNoValue(f, name)
 		case hasValue && name == "-"+string(f.Short):
 			return fmt.Errorf("%s has an equals sign; write %s VALUE or --%s=VALUE", name, name, f.Name)
 		case takesNext(f, arg):
 			i++
+			if i == len(args) || len(args[i]) > 1 && args[i][0] == '-' {
+				return fmt.Errorf("%s has no value; write --%s=VALUE, also for one that begins with a hyphen", arg, f.Name)
+			}
 		}
 	}
 	return nil
+}
+
+// takesNoValue says how a flag is written that is on or off.
+func takesNoValue(f *kingpin.FlagModel, name string) error {
+	if isOn(f) {
+		return fmt.Errorf("%s takes no value; write --%s or --no-%s", name, f.Name, f.Name)
+	}
+	return fmt.Errorf("%s takes no value; write --%s or leave it away", name, f.Name)
 }
 
 // takesNext reports whether the value of a flag is the argument behind it.
@@ -152,12 +166,6 @@ func cutAt(args []string, separator string) (before, after []string, found bool)
 func explained(app *kingpin.ApplicationModel, args []string, err error) error {
 	text := err.Error()
 	command := namedCommand(app, args)
-	if name, ok := quotedAfter(text, "expected argument for flag "); ok {
-		if f := findFlag(flagsWith(app, command), name); f != nil {
-			name = name + " has no value; write --" + f.Name
-		}
-		return fmt.Errorf("%s=VALUE, also for one that begins with a hyphen", name)
-	}
 	for _, kind := range []string{"long", "short"} {
 		if name, ok := quotedAfter(text, "unknown "+kind+" flag "); ok {
 			return unknownFlag(app, command, name)
@@ -266,58 +274,29 @@ func unknownCommand(app *kingpin.ApplicationModel, word string) error {
 	return fmt.Errorf("there is no command %s; write %s", word, wordList(names))
 }
 
-// withoutURLs returns a message about the arguments without the URLs among
-// them, because these may hold a password.
+// withoutURLs returns a message about the arguments without the URLs in them,
+// because these may hold a password.
 func withoutURLs(message string, args []string) string {
 	for _, a := range args {
-		if strings.Contains(a, "://") {
-			message = strings.ReplaceAll(message, a, "a URL")
+		_, rest, ok := strings.Cut(a, "://")
+		if !ok || rest == "" {
+			continue
+		}
+		// As it is, and as %q writes it.
+		for _, r := range []string{rest, strings.Trim(strconv.Quote(rest), `"`)} {
+			for {
+				before, after, found := strings.Cut(message, "://"+r)
+				if !found {
+					break
+				}
+				message = strings.TrimRightFunc(before, partOfScheme) + "a URL" + after
+			}
 		}
 	}
 	return message
 }
 
-// wordList returns words as they are listed in a sentence.
-func wordList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-}
-
-// nearest returns the word that is most like another one, if it is like one at
-// all: at most two characters, and less than half of them, are to be changed.
-func nearest(word string, words []string) (string, bool) {
-	best, distance := "", min(3, (len(strings.TrimLeft(word, "-"))+1)/2)
-	for _, w := range words {
-		if n := edits(word, w); n < distance {
-			best, distance = w, n
-		}
-	}
-	return best, best != ""
-}
-
-// edits returns how many characters must be added, removed or replaced, or two
-// neighbours exchanged, to turn a into b (Damerau 1964, each place once).
-func edits(a, b string) int {
-	var before []int
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, make([]int, len(b)+1)
-	}
-	return last[len(b)]
+// partOfScheme reports whether a character may be in front of "://".
+func partOfScheme(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+.-", r)
 }

@@ -20,7 +20,7 @@ func openOutput(name string, stdout io.Writer) (io.WriteCloser, error) {
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("opening --output: %w", err)
+		return nil, fmt.Errorf("opening --output: %w; write the path of a file in a folder that is there", err)
 	}
 	return &output{File: file}, nil
 }

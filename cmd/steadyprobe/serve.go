@@ -43,7 +43,7 @@ func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
 		var problems *config.Errors
 		if *file == defaultFile && errors.As(err, &problems) && errors.Is(err, fs.ErrNotExist) {
 			// Most likely the first call of somebody who looks around.
-			return fmt.Errorf("%w, or measure a door without one: steadyprobe run URL", err)
+			return fmt.Errorf("%w, or measure a door without one: steadyprobe run URL, or look around: steadyprobe demo", err)
 		}
 		return err
 	}}
