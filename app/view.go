@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"math"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 	if seen.state != up && seen.state != starting && seen.reason != probe.Success {
 		v.Condition.Reason = seen.reason.String()
 	}
+	v.Addresses, v.Backends = viewAddresses(p.lookups().Present, s), viewBackends(s)
 	if kept, ok := seen.past.rateKept(); ok {
 		v.RateKept = web.Number(kept)
 	}
@@ -126,6 +128,35 @@ func sortFailures(f []web.Failure) {
 	slices.SortStableFunc(f, func(a, b web.Failure) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Stage, b.Stage), strings.Compare(a.Reason, b.Reason))
 	})
+}
+
+// viewAddresses returns what came of the requests to each address that is
+// present, and to all others that had no place.
+func viewAddresses(present []netip.Addr, s *record.Snapshot) []web.Address {
+	view := []web.Address{}
+	for i := range s.Addresses {
+		a := &s.Addresses[i]
+		one := web.Address{Address: "other", Requests: a.Requests, Failed: a.Failures}
+		if a.Address.IsValid() {
+			if !slices.Contains(present, a.Address) {
+				continue
+			}
+			one.Address = a.Address.String()
+		}
+		if a.Latency.Count > 0 {
+			one.Latency = quantilesOf(&a.Latency)
+		}
+		view = append(view, one)
+	}
+	return view
+}
+
+func viewBackends(s *record.Snapshot) []web.Backend {
+	view := []web.Backend{}
+	for _, b := range s.Backends {
+		view = append(view, web.Backend{Backend: b.Name, Answers: b.Answers})
+	}
+	return view
 }
 
 // viewPhases returns what was measured in each churn phase.

@@ -35,6 +35,8 @@ type view struct {
 	Churns            []churnView
 	ByPhase           bool // whether a churn is tied to any of Targets
 	Failing           bool // whether a request of any of Targets failed
+	ByAddress         bool // whether any of Targets has figures by address
+	ByBackend         bool // whether any of Targets has figures by backend
 	Plots             *plotViews
 }
 
@@ -62,6 +64,8 @@ type targetView struct {
 	InFlight, Backlog, Scheduled, Completed string
 	Late50, Late99, Service50, Service99    string
 	Failures                                []failureView
+	Addresses                               []addressView
+	Backends                                []backendView
 	Phases                                  []phaseView
 }
 
@@ -69,6 +73,13 @@ type targetView struct {
 type cell struct{ Label, Text string }
 
 type failureView struct{ Name, Recent, Total string }
+
+type addressView struct {
+	Name, Requests, Failed, P50, P99 string
+	Failing                          bool
+}
+
+type backendView struct{ Name, Answers, Share string }
 
 type phaseView struct {
 	Name, Completed, Failed, Share, Reasons, P50, P99, P999 string
@@ -118,6 +129,8 @@ func newView(o *Options, p *plots) *view {
 		}
 		v.ByPhase = v.ByPhase || len(t.Phases) > 0
 		v.Failing = v.Failing || len(t.Failures) > 0
+		v.ByAddress = v.ByAddress || len(t.Addresses) > 0
+		v.ByBackend = v.ByBackend || len(t.Backends) > 0
 	}
 	return v
 }
@@ -221,7 +234,29 @@ func newTargetView(t *Target, now time.Time) targetView {
 	for _, f := range t.Failures {
 		v.Failures = append(v.Failures, failureView{f.name(), count(f.Recent), count(f.Total)})
 	}
+	v.Addresses, v.Backends = addressViews(t), backendViews(t)
 	return v
+}
+
+func addressViews(t *Target) (all []addressView) {
+	for _, a := range t.Addresses {
+		all = append(all, addressView{
+			Name: a.Address, Requests: count(a.Requests), Failed: count(a.Failed), Failing: a.Failed > 0,
+			P50: seconds(a.Latency.at(0.5)), P99: seconds(a.Latency.at(0.99)),
+		})
+	}
+	return all
+}
+
+func backendViews(t *Target) (all []backendView) {
+	var answers uint64
+	for _, b := range t.Backends {
+		answers += b.Answers
+	}
+	for _, b := range t.Backends {
+		all = append(all, backendView{Name: b.Backend, Answers: count(b.Answers), Share: percent(b.Answers, answers)})
+	}
+	return all
 }
 
 func cells(q Quantiles, window string) []cell {
