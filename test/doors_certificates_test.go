@@ -392,9 +392,9 @@ func TestExpiryOverAllAddresses(t *testing.T) {
     tls: {ca_file: %q, resumption: false}
 `, moving, port, names.Addr(), ca.WriteCA(t)))
 	const family = "steadyprobe_tls_certificate_not_after_timestamp_seconds"
-	s := d.until("both addresses", 10*time.Second, func(scrape) bool {
+	s := d.until("both addresses", 10*time.Second, func(s scrape) bool {
 		notes := h.Log().Notes
-		return notes["127.0.0.2"] > 0 && notes["127.0.0.3"] > 0
+		return notes["127.0.0.2"] > 0 && notes["127.0.0.3"] > 0 && s.sum("steadyprobe_requests_total") >= 100
 	})
 	if got := s.sum(family); got != float64(sooner.Unix()) {
 		t.Errorf("the certificates end at %v, want the earlier end %v", got, sooner.Unix())

@@ -1,0 +1,95 @@
+package test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
+)
+
+// TestExpectations holds answers of nginx and HAProxy against everything that
+// may be expected of them. A request that fails here was answered all the same.
+func TestExpectations(t *testing.T) {
+	checkLeaks(t)
+	n := testbed.NGINX(t, testbed.NGINXOptions{
+		AccessLog: true, Note: "$uri",
+		Server: `add_header X-Version "v2.1" always;`,
+		Locations: `
+		location = /ok { return 200 "status: ok, 12 items"; }
+		location = /empty { return 200; }
+		location = /maintenance { return 200 "<h1>Down for maintenance</h1>"; }
+		location = /twice { add_header X-Who a; add_header X-Who b; return 200 "x"; }
+`,
+	})
+	h := testbed.HAProxy(t, testbed.HAProxyOptions{AccessLog: true, Note: "%HP", Frontend: `
+	http-request return status 200 content-type text/plain hdr X-Version v2.1 string "status: ok, 12 items" if { path /ok }
+	http-request return status 200 hdr X-Version v2.1 if { path /empty }
+	http-request return status 200 content-type text/html string "<h1>Down for maintenance</h1>" if { path /maintenance }
+	http-request return status 200 content-type text/plain hdr X-Who a hdr X-Who b string "x" if { path /twice }
+	http-request redirect location /elsewhere code 301 if { path /status/301 }
+`})
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(testbed.Body())))
+	for _, row := range []struct {
+		name, path, expect string
+		failure            string // of all requests; empty: none
+	}{
+		{"a class of statuses", "/ok", `{status: ["2xx"]}`, ""},
+		{"a status", "/status/404", `{status: ["404"]}`, ""},
+		{"an error that is expected", "/status/503", `{status: ["2xx", "5xx"]}`, ""},
+		{"another status", "/status/503", `{status: ["2xx"]}`, "response/status"},
+		{"a redirect is an answer", "/status/301", `{status: ["3xx"]}`, ""},
+		{"a redirect is not what it leads to", "/status/301", `{status: ["2xx"]}`, "response/status"},
+		{"a regular expression", "/ok", `{body: "ok, [0-9]+ items$"}`, ""},
+		{"another regular expression", "/maintenance", `{body: "ok, [0-9]+ items$"}`, "response/body"},
+		{"a text", "/ok", `{body_contains: "status: ok"}`, ""},
+		{"another text", "/maintenance", `{body_contains: "status: ok"}`, "response/body"},
+		{"a size", "/", `{body_size: 1KiB}`, ""},
+		{"another size", "/ok", `{body_size: 1KiB}`, "response/body"},
+		{"nothing", "/empty", `{body_size: 0}`, ""},
+		{"not nothing", "/ok", `{body_size: 0}`, "response/body"},
+		{"a digest", "/", `{body_sha256: ` + sum + `}`, ""},
+		{"another digest", "/ok", `{body_sha256: ` + sum + `}`, "response/body"},
+		{"a header", "/ok", `{headers: {x-version: "^v2\\."}}`, ""},
+		{"another header", "/ok", `{headers: {X-Version: "^v3\\."}}`, "response/header"},
+		{"no header", "/ok", `{headers: {X-Missing: ".*"}}`, "response/header"},
+		{"one of several", "/twice", `{headers: {X-Who: "^b$"}}`, ""},
+		{"all at once", "/ok", `{status: ["200"], headers: {X-Version: v2}, body: ^status, body_contains: items, body_size: 20}`, ""},
+		{"a status before a header", "/status/503", `{headers: {X-Missing: ".*"}, body_size: 1}`, "response/status"},
+		{"a header before a body", "/ok", `{headers: {X-Missing: ".*"}, body_size: 1}`, "response/header"},
+		{"a body that is too long", "/", `{max_body: 1000}`, "response/size"},
+		{"a body that is just short enough", "/", `{max_body: 1024}`, ""},
+	} {
+		for _, door := range []struct {
+			name, address string
+			log           func() testbed.Log
+		}{{"nginx", n.HTTP, n.Log}, {"HAProxy", h.HTTP, h.Log}} {
+			t.Run(door.name+" "+row.name, func(t *testing.T) {
+				before := door.log()
+				r := once(t, 250*time.Millisecond, configured(t, `
+  - name: door
+    url: http://%s%s
+    rate: 80
+    connections: 5
+    expect: %s
+`, door.address, row.path, row.expect)...)[0]
+				if row.failure == "" && r.Failures != 0 || row.failure != "" && r.FailuresBy[row.failure] != r.Completed {
+					t.Errorf("failures %v of %d, want %q for all or none", r.FailuresBy, r.Completed, row.failure)
+				}
+				// No redirect is followed: the door logs as many requests as there
+				// were ticks, all of that path.
+				log := door.log()
+				if got := log.Requests - before.Requests; got != r.Completed || log.Notes[row.path]-before.Notes[row.path] != got {
+					t.Errorf("the door logged %d requests, %v; want %d of %s", got, notes(log, before), r.Completed, row.path)
+				}
+				for code, count := range log.Codes {
+					// A body that is cut short is no answer that counts.
+					if ours := r.Responses[fmt.Sprint(code)]; row.failure != "response/size" && ours != count-before.Codes[code] {
+						t.Errorf("the door logged %d answers with %d, the probe counted %d", count-before.Codes[code], code, ours)
+					}
+				}
+			})
+		}
+	}
+}
