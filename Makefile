@@ -18,9 +18,12 @@ build: ## build bin/steadyprobe
 	go build -trimpath -ldflags '-s -w -X $(version).Version=$(VERSION) -X $(version).Revision=$(REVISION)' \
 		-o bin/steadyprobe ./cmd/steadyprobe
 
-image: ## build the image steadyprobe with docker, podman or buildah (GO_IMAGE=… for another base)
-	@builder=$$(command -v docker || command -v podman || command -v buildah) || \
-		{ echo "missing: docker, podman or buildah" >&2; exit 1; }; \
+image: ## build the image steadyprobe with docker, podman or buildah (BUILDER=… chooses, GO_IMAGE=… names another base)
+	@builder='$(BUILDER)'; \
+	for b in docker podman buildah; do \
+		if [ -z "$$builder" ] && command -v $$b >/dev/null && { [ $$b != docker ] || docker info >/dev/null 2>&1; }; then builder=$$b; fi; \
+	done; \
+	[ -n "$$builder" ] || { echo "missing: docker (running), podman or buildah" >&2; exit 1; }; \
 	set -x; $$builder build --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' \
 		$(if $(GO_IMAGE),--build-arg GO_IMAGE='$(GO_IMAGE)') --tag steadyprobe .
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -28,6 +29,18 @@ type churning struct {
 	probers []*probe.Prober
 }
 
+// Check reports what [Run] refuses of a configuration that is valid: churns of
+// backends that only the demo has.
+func Check(c *config.Config) error {
+	var all []error
+	for i := range c.Churns {
+		if name := c.Churns[i].Name; c.Churns[i].Embedded != nil {
+			all = append(all, fmt.Errorf("building churn %q: embedded backends exist only in steadyprobe demo; remove the churn, and churn: %s from its targets", name, name))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // newChurns builds the churns of the configuration, and starts nothing. The
 // targets that are tied to one are settled from now on.
 func (d *daemon) newChurns() (*churns, error) {
@@ -38,9 +51,6 @@ func (d *daemon) newChurns() (*churns, error) {
 			if p.config.Churn == one.config.Name {
 				one.probers = append(one.probers, p.prober)
 			}
-		}
-		if d.embedded == nil {
-			return nil, fmt.Errorf("building churn %q: embedded backends exist only in steadyprobe demo; remove the churn, and churn: %s from its targets", one.config.Name, one.config.Name)
 		}
 		var err error
 		if one.cycle, err = churn.New(one.options(d)); err != nil {

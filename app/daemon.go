@@ -89,6 +89,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("loading --config.file: %w", err)
 	}
+	if err := Check(loaded); err != nil {
+		return err
+	}
 	d := &daemon{options: o, config: loaded, loaded: time.Now()}
 	return d.run(ctx)
 }

@@ -200,6 +200,7 @@ func TestRunCannotStart(t *testing.T) {
 		{"bad file", func(o *Options) { o.ConfigFile = configured(t, "targets: 1\n") }, "steadyprobe.yml:1: targets: ", nil},
 		{"port in use", func(o *Options) { *o.Web.WebListenAddresses = []string{free, taken} }, `listening on --web.listen-address "` + taken + `": `, syscall.EADDRINUSE},
 		{"health port in use", func(o *Options) { o.HealthAddress = taken }, `listening on --web.health.listen-address "` + taken + `": `, syscall.EADDRINUSE},
+		{"an address that is empty", func(o *Options) { *o.Web.WebListenAddresses = []string{free, ""} }, "listening on --web.listen-address: the address is empty; write HOST:PORT with", nil},
 		{"no such address", func(o *Options) { *o.Web.WebListenAddresses = []string{"127.0.0.1"} }, `listening on --web.listen-address "127.0.0.1": address 127.0.0.1: missing port in address; write HOST:PORT with`, nil},
 		{"no such port", func(o *Options) { *o.Web.WebListenAddresses = []string{"127.0.0.1:no"} }, `; write HOST:PORT with`, nil},
 		{"bad web configuration", func(o *Options) { bad := configured(t, "nonsense: 1\n"); o.Web.WebConfigFile = &bad }, "steadyprobe.yml\": ", nil},

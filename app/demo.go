@@ -1,12 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // what the demo says
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"text/template"
 	"time"
@@ -110,17 +112,20 @@ func (d *daemon) tellLive(ctx context.Context, tell func(string)) {
 		case <-ctx.Done():
 			return
 		case <-second.C:
-			tell(d.liveLine())
+			tell(liveLine(time.Since(d.loaded), d.churns.view(), d.viewTargets()))
 		}
 	}
 }
 
-func (d *daemon) liveLine() string {
-	line := fmt.Sprintf("%.0fs", time.Since(d.loaded).Seconds())
-	for _, c := range d.churns.view() {
+// liveLine begins with the targets that fail most: a terminal of 80 columns has
+// no room for all.
+func liveLine(elapsed time.Duration, churns []web.Churn, targets []web.Target) string {
+	line := fmt.Sprintf("%.0fs", elapsed.Seconds())
+	for _, c := range churns {
 		line += fmt.Sprintf(" backends %d %s", c.Ready, c.Phase)
 	}
-	for _, t := range d.viewTargets() {
+	slices.SortStableFunc(targets, func(a, b web.Target) int { return cmp.Compare(b.Failed, a.Failed) })
+	for _, t := range targets {
 		line += fmt.Sprintf(" | %s p99 %s fail %d", t.Name, report.Duration(quantile(t.Latency[0].Quantiles, 0.99)), t.Failed)
 	}
 	return line

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/exporter"
@@ -90,6 +92,18 @@ func TestDemo(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(said.String()) {
 			t.Errorf("the demo did not say %s:\n%s", want, &said)
 		}
+	}
+}
+
+func TestLiveLine(t *testing.T) {
+	target := func(name string, p99 float64, failed uint64) web.Target {
+		return web.Target{Name: name, Failed: failed, Latency: []web.Window{{Window: "1m", Quantiles: web.Quantiles{{Q: 0.99, Seconds: web.Number(p99)}}}}}
+	}
+	churns := []web.Churn{{Ready: 2, Phase: "scaling_up"}}
+	targets := []web.Target{target("a", 0.005, 0), target("b", 0.0125, 0), target("bad", math.NaN(), 45)}
+	const want = "10s backends 2 scaling_up | bad p99 - fail 45 | a p99 5.00ms fail 0 | b p99 12.50ms fail 0"
+	if got := liveLine(10*time.Second, churns, targets); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -81,11 +81,16 @@ func (d *daemon) listen() (*listeners, error) {
 
 // listenOn opens the socket that a flag asks for.
 func listenOn(flag, address string) (net.Listener, error) {
+	remedy := "write HOST:PORT with an address of this machine, such as :10115 or 127.0.0.1:10115"
+	if address == "" {
+		// To the net package this is any port of all addresses, to a user a
+		// variable that is not set.
+		return nil, fmt.Errorf("listening on %s: the address is empty; %s", flag, remedy)
+	}
 	l, err := net.Listen("tcp", address)
 	if err == nil {
 		return l, nil
 	}
-	remedy := "write HOST:PORT with an address of this machine, such as :10115 or 127.0.0.1:10115"
 	if errors.Is(err, syscall.EADDRINUSE) {
 		remedy = "choose another address, or stop who uses it"
 	}
@@ -120,6 +125,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,
+		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,

@@ -74,7 +74,8 @@ func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger) {
 }
 
 // tell logs a change. A failure of the last minute keeps a target from being up,
-// so that one which flaps is two lines a minute at most.
+// and those of the last 10 s make it down, so that one which flaps is a line
+// every 10 s at most, as long as it does.
 func (o *observer) tell(name, before, after string, reason probe.Outcome) {
 	switch after {
 	case up:

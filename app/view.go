@@ -46,6 +46,14 @@ func (d *daemon) viewTargets() []web.Target {
 	return all
 }
 
+func (d *daemon) viewTargetNamed(name string) (web.Target, bool) {
+	p := d.named(name)
+	if p == nil {
+		return web.Target{}, false
+	}
+	return d.viewTarget(p, new(record.Snapshot)), true
+}
+
 // viewTarget uses the room of s.
 func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 	l := p.prober.Ledger()
@@ -82,6 +90,9 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 			v.Connections.Closed[probe.CloseReason(i).String()] = n
 		}
 	}
+	if c.Churn != "" {
+		v.Phases = viewPhases(&l, s)
+	}
 	if p.closed() {
 		v.Rate = web.Number(math.NaN())
 		return v
@@ -93,9 +104,6 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 			window.Quantiles = append(window.Quantiles, web.Quantile{Q: q, Seconds: web.Number(s.Windows[w][i])})
 		}
 		v.Latency = append(v.Latency, window)
-	}
-	if c.Churn != "" {
-		v.Phases = viewPhases(&l, s)
 	}
 	return v
 }

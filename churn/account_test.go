@@ -8,19 +8,13 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
-func newTestAccount(t *testing.T) *account {
-	b, err := record.NewBoundaries(ConvergenceBoundaries()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newAccount("shop", b)
-}
+func newTestAccount() *account { return newAccount("shop", record.DefaultBounds().Convergence) }
 
 // phaseOf alternates.
 func phaseOf(i int) probe.ChurnPhase { return probe.Settled + probe.ChurnPhase(i%2) }
 
 func TestHistoryIsOfTheLastHour(t *testing.T) {
-	a := newTestAccount(t)
+	a := newTestAccount()
 	start := time.Now()
 	minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	var s Snapshot
@@ -43,7 +37,7 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	a := newTestAccount(t)
+	a := newTestAccount()
 	start := time.Now()
 	for i := range mostHistory + 10 {
 		a.enter(phaseOf(i), start.Add(time.Duration(i)*time.Millisecond))
@@ -59,7 +53,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestSnapshotUsesSlicesAgain(t *testing.T) {
-	a := newTestAccount(t)
+	a := newTestAccount()
 	for i := range 100 {
 		a.enter(phaseOf(i), time.Now())
 		a.converged(Up, time.Second)
@@ -78,7 +72,7 @@ func TestSnapshotUsesSlicesAgain(t *testing.T) {
 // TestSnapshotReason: what the state is for outlasts what fails at present, and
 // that there is no look at the workload at all is worse than a failing Scale.
 func TestSnapshotReason(t *testing.T) {
-	a := newTestAccount(t)
+	a := newTestAccount()
 	var s Snapshot
 	for _, step := range []struct {
 		name   string

@@ -49,15 +49,8 @@ type Options struct {
 	StuckAfter    time.Duration // how long a step may take to converge; 0: DefaultStuckAfter
 	RestoreWithin time.Duration // how long Run may take to restore at its end; 0: DefaultRestoreWithin
 
-	Convergence *record.Boundaries // nil: those of ConvergenceBoundaries alone
+	Convergence *record.Boundaries // nil: those of record.DefaultBounds
 	Logger      *slog.Logger       // nil: nothing is logged
-}
-
-// ConvergenceBoundaries returns, in seconds, the classic boundaries of the time
-// that a step takes to converge. They are part of the public interface: others
-// may only be added.
-func ConvergenceBoundaries() []float64 {
-	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }
 
 // complete sets defaults and names everything that is wrong.
@@ -100,9 +93,7 @@ func (o *Options) complete() error {
 	}
 	o.Logger = o.Logger.With("churn", o.Name)
 	if o.Convergence == nil {
-		var err error
-		o.Convergence, err = record.NewBoundaries(ConvergenceBoundaries()...)
-		return err
+		o.Convergence = record.DefaultBounds().Convergence
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 func TestCourse(t *testing.T) {
@@ -134,12 +132,5 @@ func TestLabels(t *testing.T) {
 		if tc.got != tc.want {
 			t.Errorf("got %q, want %q", tc.got, tc.want)
 		}
-	}
-}
-
-func TestConvergenceBoundariesAreGood(t *testing.T) {
-	b, err := record.NewBoundaries(ConvergenceBoundaries()...)
-	if err != nil || len(b.Seconds()) != 11 {
-		t.Errorf("got %v, %v", b, err)
 	}
 }

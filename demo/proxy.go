@@ -85,12 +85,16 @@ type route struct {
 // RoundTrip sends the request to the next backend in turn.
 func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	endpoints := r.endpoints()
-	tries := min(1, len(endpoints))
+	if len(endpoints) == 0 {
+		return nil, errNoEndpoint
+	}
+	tries := 1
 	if r.proxy.retry && (request.Body == nil || request.Body == http.NoBody) {
 		tries = len(endpoints)
 	}
-	first := int(r.proxy.next.Add(1))
-	err := errNoEndpoint
+	// Not as an int, which is negative in time where it has 32 bits.
+	first := int(r.proxy.next.Add(1) % uint32(len(endpoints)))
+	var err error
 	for i := range tries {
 		var response *http.Response
 		if response, err = r.send(request, endpoints[(first+i)%len(endpoints)]); err == nil {

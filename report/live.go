@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -28,14 +29,16 @@ type Progress struct {
 func (p *Progress) Open() uint64 { return p.Ledger.InFlight + p.Ledger.Backlog }
 
 // Live writes the progress of a run to one line of a terminal, over and over.
-// Whether the writer is a terminal is for the caller to decide. It must not be
-// used concurrently.
+// Whether the writer is a terminal is for the caller to decide. Its methods may
+// be called concurrently.
 type Live struct {
 	w       io.Writer
 	columns int
-	width   int // of the line that is on the terminal
-	before  Progress
-	err     error
+
+	mu     sync.Mutex
+	width  int // of the line that is on the terminal
+	before Progress
+	err    error
 }
 
 const defaultColumns = 80
@@ -52,15 +55,23 @@ func NewLive(w io.Writer, columns int) *Live {
 // Update shows the progress. The rate in it is that of the requests completed
 // since the update before.
 func (l *Live) Update(p Progress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	line := l.line(&p)
 	l.before = p
-	l.Show(line)
+	l.show(line)
 }
 
 // Show replaces the line by another, of ASCII only, so that its length is its
 // width. One that is too long is cut one column short of the terminal, because
 // a full one would wrap.
 func (l *Live) Show(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.show(line)
+}
+
+func (l *Live) show(line string) {
 	if len(line) >= l.columns {
 		line = line[:l.columns-1]
 	}
@@ -89,9 +100,23 @@ func known(d time.Duration) string {
 	return formatSeconds(d.Seconds())
 }
 
+// Write writes what is no part of the line, such as a log, in its place. The
+// next update shows the line again, below. It returns what the writer returns.
+func (l *Live) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.width > 0 {
+		l.write("\r" + strings.Repeat(" ", l.width) + "\r")
+		l.width = 0
+	}
+	return l.w.Write(p)
+}
+
 // Close ends the line, if there is one, and returns the first error of the
 // writer. It may be called again.
 func (l *Live) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.width > 0 {
 		l.write("\n")
 		l.width = 0

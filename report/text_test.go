@@ -2,7 +2,9 @@ package report
 
 import (
 	"errors"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,6 +138,40 @@ func TestLive(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%q, want\n%q", out.String(), want)
 	}
+}
+
+// What is logged meanwhile takes the place of the line and does not end up
+// behind it.
+func TestLiveGivesWay(t *testing.T) {
+	var out strings.Builder
+	live := NewLive(&out, 78)
+	log := func(text string) {
+		if n, err := io.WriteString(live, text); n != len(text) || err != nil {
+			t.Errorf("wrote %d bytes of %q, error %v", n, text, err)
+		}
+	}
+	log("before\n")
+	live.Show("1s")
+	log("first\n")
+	log("second\n")
+	live.Show("2s")
+	_ = live.Close()
+	log("after\n")
+	if want := "before\n" + "\r1s" + "\r  \rfirst\n" + "second\n" + "\r2s" + "\n" + "after\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestLiveConcurrently(t *testing.T) {
+	live := NewLive(io.Discard, 0)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() { live.Update(Progress{Elapsed: time.Second}) })
+		all.Go(func() { live.Show("1s") })
+		all.Go(func() { _, _ = io.WriteString(live, "log\n") })
+		all.Go(func() { _ = live.Close() })
+	}
+	all.Wait()
 }
 
 func TestLiveIsCut(t *testing.T) {

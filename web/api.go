@@ -149,10 +149,8 @@ func (a *api) targets(*http.Request) (any, error) {
 
 func (a *api) target(r *http.Request) (any, error) {
 	name := r.PathValue("name")
-	for _, t := range a.options.Targets() {
-		if t.Name == name {
-			return t.whole(), nil
-		}
+	if t, ok := a.options.Target(name); ok {
+		return t.whole(), nil
 	}
 	return nil, a.noTarget(name)
 }

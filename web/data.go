@@ -63,11 +63,12 @@ type Target struct {
 }
 
 // Condition says how a target fares. It follows the requests that were
-// completed in the last minute.
+// completed lately: in the last 10 s where these are 10 or more, else in the
+// last minute.
 type Condition struct {
-	// State is "starting" before the first request is completed, "up" while
-	// none fails, "degraded" while some fail, and "down" while at least half
-	// do, or none is completed although some are due.
+	// State is "starting" before the first request is completed, "down" while
+	// at least half fail lately, or one waits for its outcome for 10 s and none
+	// is completed, "degraded" while some failed in the last minute, else "up".
 	State string    `json:"state"`
 	Since time.Time `json:"since"`
 	// Reason is the most frequent failure of the last minute as STAGE/REASON,
@@ -128,7 +129,8 @@ type ChurnPhase struct {
 	Completed uint64    `json:"completed"`
 	Failed    uint64    `json:"failed"`
 	Failures  []Failure `json:"failures"` // their last_5m is 0
-	// Latency is that of successes, timeouts and expired requests, to 3 %.
+	// Latency is that of successes, timeouts and expired requests, up to
+	// 2.2 % too high.
 	Latency Quantiles `json:"latency"`
 }
 
@@ -162,7 +164,7 @@ type Moment struct {
 	Failed    uint64    `json:"failed"`
 	P50       Number    `json:"p50"` // null in spans of a second
 	P99       Number    `json:"p99"` // null in spans of a second
-	Max       Number    `json:"max"` // null where nothing was completed
+	Max       Number    `json:"max"` // of successes, timeouts and expired requests; null where there were none
 }
 
 // Timeline is the past of a target: spans of equal length, oldest first, the

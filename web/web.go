@@ -37,9 +37,11 @@ type Options struct {
 	Config     func() ([]byte, error) // YAML, every secret masked
 	Status     func() Status
 	Targets    func() []Target // in the order of the configuration
-	Churns     func() []Churn  // in the order of the configuration
+	Target     func(name string) (t Target, ok bool)
+	Churns     func() []Churn // in the order of the configuration
 	// Distribution returns the latencies of a target's window (1 m, 5 m or 1
-	// h), ascending, as exact as they are kept; false: there is no such target.
+	// h), ascending, as exact as they are kept; false: there is no such target or
+	// window.
 	Distribution func(target string, window time.Duration) ([]Cell, bool)
 	// Timeline returns a target's past in spans of 1 s (the last 5 minutes) or
 	// of 10 s (the last hour); false: there is no such target.
@@ -56,7 +58,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("%d scrapes at once are too few", o.MaxScrapes)
 	case o.Config == nil:
 		return errors.New("there is no configuration to show")
-	case o.Status == nil, o.Targets == nil, o.Churns == nil, o.Distribution == nil, o.Timeline == nil:
+	case o.Status == nil, o.Targets == nil, o.Target == nil, o.Churns == nil, o.Distribution == nil, o.Timeline == nil:
 		return errors.New("there is nothing that tells what to show")
 	}
 	return o.Health.validate()

@@ -86,7 +86,15 @@ func (k *kit) options() Options {
 		Config:   func() ([]byte, error) { return k.config() },
 		Status:   func() Status { return k.status },
 		Targets:  func() []Target { return k.targets },
-		Churns:   func() []Churn { return k.churns },
+		Target: func(name string) (Target, bool) {
+			for _, t := range k.targets {
+				if t.Name == name {
+					return t, true
+				}
+			}
+			return Target{}, false
+		},
+		Churns: func() []Churn { return k.churns },
 		Distribution: func(name string, window time.Duration) ([]Cell, bool) {
 			return k.cells(name, window), k.has(name)
 		},

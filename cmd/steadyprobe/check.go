@@ -8,15 +8,17 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/steadyprobe/steadyprobe/app"
 	"github.com/steadyprobe/steadyprobe/config"
 )
 
 // addCheck adds the command that validates configuration files.
-func addCheck(app *kingpin.Application, stdout, _ io.Writer) (string, command) {
-	c := app.Command("check", "Validate configuration files without running them. Exits 1 when one is not valid.").HelpLong(checkHelp)
+func addCheck(kp *kingpin.Application, stdout io.Writer, _ *console) (string, command) {
+	c := kp.Command("check", "Validate configuration files without running them. Exits 1 when one is not valid.").HelpLong(checkHelp)
 	files := c.Arg("file", "Configuration file.").Required().Strings()
 	return c.FullCommand(), command{do: func(context.Context, *slog.Logger) error {
 		bad := 0
@@ -55,6 +57,12 @@ func check(stdout io.Writer, file string) bool {
 		fmt.Fprintln(stdout, f.text)
 	}
 	if err != nil {
+		return false
+	}
+	if err := app.Check(loaded); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintf(stdout, "%s: %s\n", file, strings.TrimSuffix(line, "\n"))
+		}
 		return false
 	}
 	fmt.Fprintf(stdout, "%s: valid, targets: %d\n", file, len(loaded.Targets))

@@ -20,7 +20,7 @@ import (
 var completionScripts embed.FS
 
 // addCompletion adds the command that prints a shell's script.
-func addCompletion(kp *kingpin.Application, stdout, _ io.Writer) (string, command) {
+func addCompletion(kp *kingpin.Application, stdout io.Writer, _ *console) (string, command) {
 	c := kp.Command("completion", "Print the script that lets a shell complete the command line.").HelpLong(completionHelp)
 	shell := &choiceValue{flag: "the shell", words: []string{"bash", "zsh", "fish"}}
 	c.Arg("shell", "The shell: "+wordList(shell.words)+".").Required().SetValue(shell)
@@ -47,7 +47,7 @@ func usualCompletion(args []string) []string {
 
 // addComplete adds the command that the scripts call: its arguments are the
 // words of the command line, the one that is being written last.
-func addComplete(kp *kingpin.Application, stdout, _ io.Writer) (string, command) {
+func addComplete(kp *kingpin.Application, stdout io.Writer, _ *console) (string, command) {
 	c := kp.Command("complete", "Print what may be written next, for the scripts of the command completion.").Hidden()
 	words := c.Arg("word", "Words of the command line.").Strings()
 	return c.FullCommand(), command{do: func(context.Context, *slog.Logger) error {

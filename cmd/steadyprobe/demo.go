@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
@@ -25,24 +27,33 @@ Examples:
 ` + exitCodes
 
 // addDemo adds the demonstration.
-func addDemo(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
+func addDemo(kp *kingpin.Application, stdout io.Writer, stderr *console) (string, command) {
 	c := kp.Command("demo", "Probe two doors with churning backends that are built in, and show what it is good for.").HelpLong(demoHelp)
 	flags := addWebFlags(c, "127.0.0.1:10115")
 	return c.FullCommand(), command{logLevel: "warn", do: func(ctx context.Context, logger *slog.Logger) error {
-		defer outliveHangUps(logger)()
+		ctx, stop := untilHangUp(ctx)
+		defer stop()
 		o := app.DemoOptions{
 			Options: app.Options{Web: flags, Logger: logger, Version: version.Version},
 			Out:     stdout,
 		}
-		var live *report.Live
-		if columns, ok := terminal(stderr); ok {
-			live = report.NewLive(stderr, columns)
+		if live := stderr.show(); live != nil {
 			o.Live = live.Show
 			// What comes behind a line begins a new one.
 			o.Out = behind{live, stdout}
 		}
 		return app.Demo(ctx, o)
 	}}
+}
+
+// untilHangUp returns a context that a SIGHUP ends too: nobody sees a demo whose
+// terminal is closed, and its port is missed by the next one. It is ignored
+// where it was from the start, by nohup.
+func untilHangUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // behind writes what belongs below a line that is shown.

@@ -21,7 +21,7 @@ func FuzzArguments(f *testing.F) {
 		args := strings.Split(line, "\x00")
 		// Not what does something.
 		app := kingpin.New("steadyprobe", about).UsageWriter(io.Discard).ErrorWriter(io.Discard).Terminate(func(int) {})
-		addCommands(app, io.Discard, io.Discard)
+		addCommands(app, io.Discard, new(console))
 		if _, err := app.ParseContext(nil); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func main() {
 	version.Revision = programRevision(version.Revision, buildSettings())
 	// Or it would read further arguments from the file of "--body @FILE".
 	kingpin.EnableFileExpansion = false
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], os.Stdout, &console{Writer: os.Stderr}))
 }
 
 // command is one of the commands.
@@ -43,7 +43,7 @@ type command struct {
 
 // run parses the command line and does what it says until it is done, or until
 // SIGINT or SIGTERM. A second signal ends the process at once.
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdout io.Writer, stderr *console) int {
 	app := kingpin.New("steadyprobe", about)
 	logging := &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat(), Writer: stderr}
 	levelGiven := addCommonFlags(app, logging)
@@ -90,9 +90,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // addCommands adds all commands, in the order of the help, and returns them by
 // their names.
-func addCommands(app *kingpin.Application, stdout, stderr io.Writer) map[string]command {
+func addCommands(app *kingpin.Application, stdout io.Writer, stderr *console) map[string]command {
 	commands := map[string]command{}
-	for _, add := range []func(*kingpin.Application, io.Writer, io.Writer) (string, command){
+	for _, add := range []func(*kingpin.Application, io.Writer, *console) (string, command){
 		addServe,
 		addDemo,
 		addRun,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -29,6 +30,10 @@ import (
 //	term                       sends SIGTERM to the programs in the background
 //	hup                        sends SIGHUP to them
 func TestScripts(t *testing.T) {
+	// What is caught here is not ignored in programs, as it would be below nohup.
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangUps) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               setup,
@@ -88,7 +93,7 @@ func signalled(signal syscall.Signal) func(ts *testscript.TestScript, neg bool, 
 // TestFlagOf fails where a message would name a flag that run does not have.
 func TestFlagOf(t *testing.T) {
 	app := kingpin.New("steadyprobe", "")
-	addRun(app, io.Discard, io.Discard)
+	addRun(app, io.Discard, new(console))
 	flags := map[string]bool{}
 	for _, f := range app.Model().Commands[0].Flags {
 		flags["--"+f.Name] = true

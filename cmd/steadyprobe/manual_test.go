@@ -22,7 +22,7 @@ func newModel(t *testing.T) (*kingpin.Application, *kingpin.ApplicationModel) {
 	t.Helper()
 	app := kingpin.New("steadyprobe", about)
 	addCommonFlags(app, &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()})
-	addCommands(app, io.Discard, io.Discard)
+	addCommands(app, io.Discard, new(console))
 	if _, err := app.ParseContext(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ A process that a second signal ends has no code of its own; a shell shows 130 fo
 |---|---|---|
 | SIGINT (Ctrl-C), SIGTERM | sends nothing new, gives requests in flight their time, ends with 0 | the same, then reports what was measured until then |
 | a second one | ends at once | ends at once, without a report |
-| SIGHUP | changes nothing, and says so: the configuration is not reloaded | ends at once, without a report |
+| SIGHUP | serve: changes nothing, and says so: the configuration is not reloaded; demo: the same as SIGINT | ends at once, without a report |
 
 ## Output
 

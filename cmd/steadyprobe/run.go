@@ -58,7 +58,7 @@ func newRunFlags() *runFlags {
 }
 
 // addRun adds the one-shot command.
-func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command) {
+func addRun(kp *kingpin.Application, stdout io.Writer, stderr *console) (string, command) {
 	c := kp.Command("run", "Send constant-rate traffic to doors for a while, or as much as they answer, and report what came of it. Exits 0 when it ran, whatever the doors answered.").HelpLong(runHelp)
 	f := newRunFlags()
 	c.Arg("url", "URL of a door; several are probed at the same time, each at the rate.").Required().StringsVar(&f.urls)
@@ -88,7 +88,7 @@ func addRun(kp *kingpin.Application, stdout, stderr io.Writer) (string, command)
 	}}
 }
 
-func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr io.Writer) error {
+func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout io.Writer, stderr *console) error {
 	targets, err := f.targets(stderr)
 	if err != nil {
 		return err
@@ -106,9 +106,8 @@ func (f *runFlags) run(ctx context.Context, logger *slog.Logger, stdout, stderr 
 		Logger:   logger,
 		Version:  version.Version,
 	}
-	var live *report.Live
-	if columns, ok := terminal(stderr); ok {
-		live = report.NewLive(stderr, columns)
+	live := stderr.show()
+	if live != nil {
 		o.Progress = live.Update
 	} else {
 		o.Progress = f.tellWaiting(stderr)

@@ -25,7 +25,7 @@ const defaultFile = "steadyprobe.yml"
 
 // addServe adds the daemon, which is also what runs without a command. What ends
 // it is logged, in the format that was asked for, because programs read it.
-func addServe(kp *kingpin.Application, _, _ io.Writer) (string, command) {
+func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command) {
 	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default().HelpLong(serveHelp)
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
