@@ -3,6 +3,7 @@ package test
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func TestExpectations(t *testing.T) {
 	checkLeaks(t)
 	n := testbed.NGINX(t, testbed.NGINXOptions{
-		AccessLog: true, Note: "$uri",
+		AccessLog: true, Note: "$http_user_agent $uri",
 		Server: `add_header X-Version "v2.1" always;`,
 		Locations: `
 		location = /ok { return 200 "status: ok, 12 items"; }
@@ -23,7 +24,8 @@ func TestExpectations(t *testing.T) {
 		location = /twice { add_header X-Who a; add_header X-Who b; return 200 "x"; }
 `,
 	})
-	h := testbed.HAProxy(t, testbed.HAProxyOptions{AccessLog: true, Note: "%HP", Frontend: `
+	h := testbed.HAProxy(t, testbed.HAProxyOptions{AccessLog: true, Note: "%[capture.req.hdr(0)] %HP", Frontend: `
+	http-request capture req.hdr(User-Agent) len 64
 	http-request return status 200 content-type text/plain hdr X-Version v2.1 string "status: ok, 12 items" if { path /ok }
 	http-request return status 200 hdr X-Version v2.1 if { path /empty }
 	http-request return status 200 content-type text/html string "<h1>Down for maintenance</h1>" if { path /maintenance }
@@ -31,7 +33,7 @@ func TestExpectations(t *testing.T) {
 	http-request redirect location /elsewhere code 301 if { path /status/301 }
 `})
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(testbed.Body())))
-	for _, row := range []struct {
+	rows := []struct {
 		name, path, expect string
 		failure            string // of all requests; empty: none
 	}{
@@ -60,36 +62,44 @@ func TestExpectations(t *testing.T) {
 		{"a header before a body", "/ok", `{headers: {X-Missing: ".*"}, body_size: 1}`, "response/header"},
 		{"a body that is too long", "/", `{max_body: 1000}`, "response/size"},
 		{"a body that is just short enough", "/", `{max_body: 1024}`, ""},
-	} {
-		for _, door := range []struct {
-			name, address string
-			log           func() testbed.Log
-		}{{"nginx", n.HTTP, n.Log}, {"HAProxy", h.HTTP, h.Log}} {
+	}
+	for _, door := range []struct {
+		name, address string
+		log           func() testbed.Log
+	}{{"nginx", n.HTTP, n.Log}, {"HAProxy", h.HTTP, h.Log}} {
+		var targets strings.Builder
+		for i, row := range rows {
+			fmt.Fprintf(&targets, "  - {name: row-%d, url: \"http://%s%s\", rate: 40, connections: 5, expect: %s}\n", i, door.address, row.path, row.expect)
+		}
+		results := once(t, 500*time.Millisecond, configured(t, "%s", targets.String())...)
+		log := door.log()
+		for i, row := range rows {
 			t.Run(door.name+" "+row.name, func(t *testing.T) {
-				before := door.log()
-				r := once(t, 250*time.Millisecond, configured(t, `
-  - name: door
-    url: http://%s%s
-    rate: 80
-    connections: 5
-    expect: %s
-`, door.address, row.path, row.expect)...)[0]
-				if row.failure == "" && r.Failures != 0 || row.failure != "" && r.FailuresBy[row.failure] != r.Completed {
-					t.Errorf("failures %v of %d, want %q for all or none", r.FailuresBy, r.Completed, row.failure)
+				r := &results[i]
+				if row.failure == "" && r.Failures != 0 || row.failure != "" && r.FailuresBy[row.failure] != 20 {
+					t.Errorf("failures %v of 20, want %q for all or none", r.FailuresBy, row.failure)
 				}
-				// No redirect is followed: the door logs as many requests as there
-				// were ticks, all of that path.
-				log := door.log()
-				if got := log.Requests - before.Requests; got != r.Completed || log.Notes[row.path]-before.Notes[row.path] != got {
-					t.Errorf("the door logged %d requests, %v; want %d of %s", got, notes(log, before), r.Completed, row.path)
+				// No redirect is followed: all requests are of that path.
+				note := fmt.Sprintf("steadyprobe/test (+row-%d) %s", i, row.path)
+				if got := log.Notes[note]; got != 20 {
+					t.Errorf("the door logged %d requests as %q, want 20", got, note)
 				}
-				for code, count := range log.Codes {
-					// A body that is cut short is no answer that counts.
-					if ours := r.Responses[fmt.Sprint(code)]; row.failure != "response/size" && ours != count-before.Codes[code] {
-						t.Errorf("the door logged %d answers with %d, the probe counted %d", count-before.Codes[code], code, ours)
-					}
+				// A body that is cut short is no answer that counts.
+				code, answers := "200", uint64(20)
+				if status, ok := strings.CutPrefix(row.path, "/status/"); ok {
+					code = status
+				}
+				if row.failure == "response/size" {
+					answers = 0
+				}
+				if r.Responses[code] != answers || total(r.Responses) != answers {
+					t.Errorf("answers %v, want %d with %s", r.Responses, answers, code)
 				}
 			})
+		}
+		// Nothing was asked for but by these.
+		if want := uint64(20 * len(rows)); log.Requests != want {
+			t.Errorf("%s logged %d requests, want %d", door.name, log.Requests, want)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func TestRoutes(t *testing.T) {
 				Backends: []string{row.backend}, Server: row.server, AccessLog: true,
 			})
 			before := n.Log()
-			r := once(t, 400*time.Millisecond, configured(t, `
+			// HAProxy tries a refused handshake three times more, a second apart.
+			r := once(t, 100*time.Millisecond, configured(t, `
   - name: door
     url: https://%s/
     rate: 50
