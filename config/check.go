@@ -41,6 +41,8 @@ func (c *checker) name(name, example, odd string) {
 	switch {
 	case name == "":
 		c.fail("name", "is missing or empty; write name: and a short name such as %s", example)
+	case name == "." || name == "..":
+		c.fail("name", "is a folder to programs that read URLs; write a short name such as %s", example)
 	case len(name) > mostName:
 		c.fail("name", "is longer than %d characters; write a shorter one", mostName)
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()\"`, r) }):
