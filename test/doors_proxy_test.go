@@ -158,11 +158,11 @@ func TestPROXYHeaderOnKeptConnections(t *testing.T) {
     connections: 5
     connection: {warm: true, max_requests: 20, proxy_protocol: v2, proxy_source: "203.0.113.7:40000"}
 `, door.http)...)[0]
-			// 10 connections of 20 requests, and 5 that came after: HAProxy logs those
-			// too when they end without a request.
+			// At least 10 connections of 20 requests, and up to 5 that came after:
+			// HAProxy logs those too when they end without a request.
 			log := door.log()
-			if r.Failures != 0 || log.Codes[200] != 200 || log.Connections < 10 || log.Connections > 15 || r.ConnectionsOpened != 15 {
-				t.Errorf("failures %v, %d connections; the door logged answers %v on %d, want 200 on 10 to 15 of 15",
+			if r.Failures != 0 || log.Codes[200] != 200 || log.Connections < 10 || log.Connections > r.ConnectionsOpened || r.ConnectionsOpened > 15 {
+				t.Errorf("failures %v, %d connections; the door logged answers %v on %d, want 200 on 10 to 15",
 					r.FailuresBy, r.ConnectionsOpened, log.Codes, log.Connections)
 			}
 			if len(log.Notes) != 1 || log.Notes["203.0.113.7:40000"] < 200 {

@@ -73,7 +73,10 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 func (n *NGINXServer) begin() {
 	n.t.Helper()
 	n.asked = 0
-	n.start(func() bool { _, err := n.counters(); return err == nil })
+	n.start(func() bool {
+		_, err := n.counters()
+		return err == nil && n.worker() != 0 // whose start may be logged after its first answer
+	})
 }
 
 // NGINXCounters is what an nginx counted since its process was started,
