@@ -18,6 +18,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
@@ -249,9 +250,18 @@ func (d *daemon) saturation() []exporter.Saturation {
 // distrust returns a sentence for each resource that the probe is short of.
 func distrust(resources []exporter.Saturation) (why []string) {
 	for _, r := range resources {
-		if r.Saturated {
-			why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", strings.ReplaceAll(r.Resource, "_", " "), r.Seconds))
+		if !r.Saturated {
+			continue
 		}
+		resource := strings.ReplaceAll(r.Resource, "_", " ")
+		if r.Resource == saturation.CPU {
+			resource = "processor time"
+		}
+		if r.Seconds < 1 {
+			why = append(why, fmt.Sprintf("The probe is short of %s since a moment ago.", resource))
+			continue
+		}
+		why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", resource, r.Seconds))
 	}
 	return why
 }
