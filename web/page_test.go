@@ -140,7 +140,7 @@ func TestPageOfATarget(t *testing.T) {
 		{"Answers by status", []string{"shop", "200 OK | 2,985 | 99.5 % | As expected.",
 			"502 Bad Gateway | 13 | 0.43 % | Not expected: it counts as response/status. The door got no valid answer from its backend.",
 			"other | 2 | 0.067 % | As expected."}},
-		{"Objectives", []string{"shop missed | 250 ms | 99.9 % | 2,985 | 3,000 | 99.5 %"}},
+		{"Objectives", []string{"shop missed | 99.9 % within 250 ms | 2,985 | 3,000 | 99.5 %"}},
 	} {
 		if got := page.section(t, row.heading).rows(); !slices.Equal(got, row.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", row.heading, strings.Join(got, "\n"), strings.Join(row.want, "\n"))
@@ -184,7 +184,7 @@ func TestPageWithLittle(t *testing.T) {
 			t := pageTarget()
 			t.Objective.Ratio = none()
 			k.targets = []Target{t}
-		}, []string{"shop 250 ms – 2,985 3,000 99.5 %"}, []string{"missed", "NaN"}},
+		}, []string{"shop within 250 ms 2,985 3,000 99.5 %"}, []string{"missed", "NaN"}},
 		{"young", func(k *kit) {
 			k.targets = []Target{pageTarget()}
 			k.status.Started = testNow.Add(-70 * time.Second)

@@ -83,8 +83,8 @@ type answerView struct {
 }
 
 type objectiveView struct {
-	Latency, Ratio, Within, Share string
-	Missed                        bool
+	Text, Within, Share string
+	Missed              bool
 }
 
 type phaseView struct {
