@@ -461,3 +461,16 @@ func BenchmarkPageOf1000Targets(b *testing.B) {
 		}
 	}
 }
+
+func TestRateKept(t *testing.T) {
+	for _, row := range []struct {
+		rate, kept float64
+		want       string
+	}{
+		{200, 199.5, "200"}, {0.2, 0.2, "0.2"}, {1. / 60, 0, "0"}, {0.016, 0, "–"}, {float64(none()), 1000, "1,000"},
+	} {
+		if got := rateKept(&Target{Rate: Number(row.rate), RateKept: Number(row.kept)}); got != row.want {
+			t.Errorf("kept %v of %v is %q, want %q", row.kept, row.rate, got, row.want)
+		}
+	}
+}

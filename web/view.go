@@ -225,7 +225,7 @@ func newTargetView(t *Target, now time.Time) targetView {
 		Name: t.Name, URL: t.URL, Churn: t.Churn,
 		State: t.Condition.State, Symbol: symbol(t.Condition.State), Reason: t.named(t.Condition.Reason),
 		Since: instantOf(t.Condition.Since, now), Closed: t.Loop == loopClosed,
-		Rate: perSecond(t.Rate), Kept: perSecond(t.RateKept), Missed: missed(t),
+		Rate: perSecond(t.Rate), Kept: rateKept(t), Missed: missed(t),
 		Minute: cells(t.latency("1m"), "1 min"), Five: cells(five, "5 min"), P99: seconds(five.at(0.99)),
 		Recent: count(t.recent()), Failed: count(t.Failed), FailedRecently: t.recent() > 0,
 		Open: fmt.Sprint(t.Connections.Open), Limit: fmt.Sprint(t.Connections.Limit), Opened: count(t.Connections.Opened),
@@ -242,6 +242,14 @@ func newTargetView(t *Target, now time.Time) targetView {
 		v.Failures = append(v.Failures, failureView{t.named(f.name()), meaningOf(t, &f), count(f.Recent), count(f.Total)})
 	}
 	return v
+}
+
+// rateKept is a dash where a minute, which it is taken of, need not hold a request.
+func rateKept(t *Target) string {
+	if rate := float64(t.Rate); rate > 0 && rate*60 < 1 {
+		return dash
+	}
+	return perSecond(t.RateKept)
 }
 
 func cells(q Quantiles, window string) []cell {
