@@ -18,6 +18,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
@@ -98,7 +99,7 @@ func Run(ctx context.Context, o Options) error {
 
 // run probes until ctx is done or an endpoint fails.
 func (d *daemon) run(ctx context.Context) error {
-	if err := checkFiles(d.config.Targets); err != nil {
+	if err := checkFiles(d.config.Targets, d.embedded != nil); err != nil {
 		return err
 	}
 	// Everything that can fail comes before the first request to a door.
@@ -203,7 +204,7 @@ func (d *daemon) targets() []*target {
 // whatever the doors do, and a door that takes long to warm up to delays no
 // other. A target that is not warm when ctx is done is not started.
 func (d *daemon) start(ctx context.Context) {
-	d.starting.Go(func() { d.observer.run(ctx) })
+	d.observer.start()
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
 		p.resolver.Start()
@@ -226,6 +227,7 @@ func (d *daemon) start(ctx context.Context) {
 func (d *daemon) stop() {
 	d.ready.Store(false)
 	d.churns.close()
+	d.observer.close() // what is cut off by the end is no door's failure
 	d.starting.Wait()
 	targets := d.targets()
 	var longest time.Duration
@@ -249,9 +251,18 @@ func (d *daemon) saturation() []exporter.Saturation {
 // distrust returns a sentence for each resource that the probe is short of.
 func distrust(resources []exporter.Saturation) (why []string) {
 	for _, r := range resources {
-		if r.Saturated {
-			why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", strings.ReplaceAll(r.Resource, "_", " "), r.Seconds))
+		if !r.Saturated {
+			continue
 		}
+		resource := strings.ReplaceAll(r.Resource, "_", " ")
+		if r.Resource == saturation.CPU {
+			resource = "processor time"
+		}
+		if r.Seconds < 1 {
+			why = append(why, fmt.Sprintf("The probe is short of %s since a moment ago.", resource))
+			continue
+		}
+		why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", resource, r.Seconds))
 	}
 	return why
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
+	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/web"
 )
@@ -86,11 +87,34 @@ func TestDemo(t *testing.T) {
 		regexp.QuoteMeta("page           " + url + "/\n"),
 		regexp.QuoteMeta("curl -s " + url + "/metrics"),
 		`targets: \["` + strings.TrimPrefix(url, "http://") + `"\]`,
+		`(?m)^  reloading-http:\n    [0-9.]+ % of its requests failed while scaling down,`,
 		`(?m)^  steady-http +settled +\d+ +0 `,
 		`(?m)^ +scaling_down +\d+ +[1-9]\d* .* mostly [a-z]+/[a-z]+$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said.String()) {
 			t.Errorf("the demo did not say %s:\n%s", want, &said)
+		}
+	}
+}
+
+func TestSchemeOf(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"no file", "", "http"},
+		{"TLS", "tls_server_config: {cert_file: a.crt, key_file: a.key, min_version: TLS13}\n", "https"},
+		{"passwords only", "basic_auth_users: {one: secret}\n", "http"},
+		{"not YAML", "]\n", "http"},
+	} {
+		file := ""
+		if row.text != "" {
+			file = configured(t, row.text)
+		}
+		if got := schemeOf(file); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+		var said strings.Builder
+		tellWhere(&said, row.want, "127.0.0.1:1", &config.Config{})
+		if !strings.Contains(said.String(), " "+row.want+"://127.0.0.1:1/\n") || strings.Contains(said.String(), "scheme: https\n") != (row.want == "https") {
+			t.Errorf("%s: the demo said\n%s", row.name, &said)
 		}
 	}
 }
@@ -136,5 +160,16 @@ func TestChurnReasonsAgree(t *testing.T) {
 		if a, b := churn.Reason(i+1).String(), exporter.ChurnError(i).String(); a != b {
 			t.Errorf("reason %d is %s to churn and %s to the exporter", i, a, b)
 		}
+	}
+}
+
+func TestWriteWrapped(t *testing.T) {
+	var out strings.Builder
+	writeWrapped(&out, "  ", strings.Repeat("word ", 16)+"müßig, "+strings.Repeat("x", 90)+" end")
+	// Two and 16 times four with 15 spaces are 81 columns, so the 16th word
+	// goes to the next line.
+	want := "  " + strings.Repeat("word ", 14) + "word\n  word müßig,\n  " + strings.Repeat("x", 90) + "\n  end\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

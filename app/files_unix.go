@@ -15,19 +15,24 @@ import (
 const ownFiles = 64
 
 // checkFiles fails where the process may not open as many files as the targets
-// may open connections, so that the endpoints cannot starve later.
-func checkFiles(targets []config.Target) error {
+// may open connections, so that the endpoints cannot starve later. With embedded
+// backends a connection has all its ends in this process: those of the door, of
+// the door's own connection, and of the backend.
+func checkFiles(targets []config.Target, embedded bool) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return nil // it cannot be told
 	}
 	needed := uint64(ownFiles)
+	each, who, remedy := uint64(2), "the targets' connections need", ", or write fewer connections" // as many again may wait for the door to close them
+	if embedded {
+		each, who, remedy = 5, "the demo needs", ""
+	}
 	for _, t := range targets {
-		// As many again may wait for the door to close them.
-		needed += 2 * uint64(t.Connections)
+		needed += each * uint64(t.Connections)
 	}
 	if needed > limit.Cur {
-		return fmt.Errorf("starting: the targets' connections need %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=), or write fewer connections", needed, limit.Cur)
+		return fmt.Errorf("starting: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
 	}
 	return nil
 }

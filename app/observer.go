@@ -12,8 +12,10 @@ import (
 // observer looks at every target once a second, knows how it fares and since
 // when, and logs when that changes. Its methods may be called concurrently.
 type observer struct {
-	clock  probe.Clock
-	logger *slog.Logger
+	clock   probe.Clock
+	logger  *slog.Logger
+	stop    context.CancelFunc
+	running sync.WaitGroup
 
 	mu   sync.Mutex
 	seen map[*target]*observed
@@ -35,8 +37,21 @@ func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *obs
 	return o
 }
 
-// run observes until ctx is done. It must begin before there is traffic, or what
-// failed until it did would be of no time.
+// start begins to observe. That must be before there is traffic, or what failed
+// until then would be of no time.
+func (o *observer) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	o.stop = cancel
+	o.running.Go(func() { o.run(ctx) })
+}
+
+// close ends what start began.
+func (o *observer) close() {
+	o.stop()
+	o.running.Wait()
+}
+
+// run observes until ctx is done.
 func (o *observer) run(ctx context.Context) {
 	o.observe()
 	second := time.NewTicker(time.Second)
@@ -56,7 +71,7 @@ func (o *observer) observe() {
 		l := t.prober.Ledger()
 		o.mu.Lock()
 		before := s.state
-		s.observe(o.clock.Now(), time.Now(), &l)
+		s.observe(o.clock.Now(), time.Now(), &l, t.config.Timeout)
 		after, reason := s.state, s.reason
 		o.mu.Unlock()
 		if after != before {
@@ -65,10 +80,10 @@ func (o *observer) observe() {
 	}
 }
 
-func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger) {
+func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger, timeout time.Duration) {
 	s.past.observe(now, l)
 	s.reason = s.past.recent(failuresOf(l), pastSeconds/spanOfPast).top()
-	if state := s.past.state(s.state); state != s.state {
+	if state := s.past.state(s.state, timeout); state != s.state {
 		s.state, s.since = state, wall
 	}
 }
@@ -81,7 +96,11 @@ func (o *observer) tell(name, before, after string, reason probe.Outcome) {
 	case up:
 		o.logger.Info("Target is up", "target", name, "was", before)
 	case degraded, down:
-		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", reason.String())
+		failure := "none, but nothing is answered"
+		if reason != probe.Success {
+			failure = reason.String()
+		}
+		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", failure)
 	}
 }
 

@@ -129,12 +129,14 @@ const (
 )
 
 // state tells how a target fares by its past, and is what it was before where
-// nothing tells.
-func (p *past) state(before string) string {
+// nothing tells. An answer may take until the timeout.
+func (p *past) state(before string, timeout time.Duration) string {
 	last, minute := p.last(), p.ago(pastSeconds)
 	lately := p.ago(int(recentSpan / time.Second))
+	patience := min(max(recentSpan, timeout), pastSeconds*time.Second)
+	waiting := p.ago(int((patience + time.Second - 1) / time.Second))
 	switch {
-	case last.completed == lately.completed && lately.open > 0 && last.at.Sub(lately.at) >= recentSpan:
+	case last.completed == waiting.completed && waiting.open > 0 && last.at.Sub(waiting.at) >= patience:
 		return down // a request waits for its outcome since then
 	case last.completed == 0:
 		return starting

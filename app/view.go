@@ -5,12 +5,14 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/version"
 
+	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/web"
@@ -75,8 +77,15 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		Backlog:     l.Backlog,
 		Failed:      l.Failed(),
 		Failures:    viewFailures(&seen.past, failuresOf(&l)),
+		Responses:   viewResponses(s.Responses),
+		Objective:   viewObjective(&c.Objective, &l),
 		Connections: web.Connections{Open: l.Connections, Limit: c.Connections, Opened: l.Opened, Closed: map[string]uint64{}},
 		ServiceTime: quantilesOf(&s.ServiceTime[record.Succeeded], &s.ServiceTime[record.Failed]),
+	}
+	for i := range v.Failures {
+		if f := &v.Failures[i]; f.Stage == probe.StageResponse && f.Reason == probe.ResponseStatus.Reason() {
+			f.Codes = unexpected(v.Responses, f.Total, c.Expect.Accepts)
+		}
 	}
 	if seen.state != up && seen.state != starting && seen.reason != probe.Success {
 		v.Condition.Reason = seen.reason.String()
@@ -159,12 +168,66 @@ func viewAddresses(present []netip.Addr, s *record.Snapshot) []web.Address {
 	return view
 }
 
+// otherCode stands for all statuses that no standard names.
+const otherCode = "other"
+
+// viewResponses counts answers by status, over all protocols; those without any
+// by their name.
+func viewResponses(counts []record.ResponseCount) map[string]uint64 {
+	view := map[string]uint64{}
+	for _, r := range counts {
+		code := otherCode
+		switch {
+		case r.Code != 0:
+			code = strconv.Itoa(int(r.Code))
+		case r.Protocol == probe.TCP, r.Protocol == probe.TLS:
+			code = r.Protocol.String() // which have no codes
+		}
+		view[code] += r.Count
+	}
+	return view
+}
+
 func viewBackends(s *record.Snapshot) []web.Backend {
 	view := []web.Backend{}
 	for _, b := range s.Backends {
 		view = append(view, web.Backend{Backend: b.Name, Answers: b.Answers})
 	}
 	return view
+}
+
+// unexpected returns the statuses that are not accepted, most frequent first.
+// Of the others nobody knows whether they are: they were refused where failed
+// is more than the rest.
+func unexpected(responses map[string]uint64, failed uint64, accepts func(code int) bool) (codes []string) {
+	known := uint64(0)
+	for code, n := range responses {
+		if status, err := strconv.Atoi(code); err == nil && !accepts(status) {
+			codes, known = append(codes, code), known+n
+		}
+	}
+	if known < failed && responses[otherCode] > 0 {
+		codes = append(codes, otherCode)
+	}
+	slices.SortFunc(codes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(responses[b], responses[a]), strings.Compare(a, b))
+	})
+	return codes
+}
+
+// viewObjective returns nil where no latency is promised.
+func viewObjective(o *config.Objective, l *probe.Ledger) *web.Objective {
+	if o.Latency <= 0 {
+		return nil
+	}
+	v := &web.Objective{Latency: web.Number(o.Latency.Seconds()), Ratio: web.Number(math.NaN())}
+	if o.Ratio > 0 {
+		v.Ratio = web.Number(o.Ratio)
+	}
+	for _, n := range l.WithinObjective {
+		v.Within += n
+	}
+	return v
 }
 
 // viewPhases returns what was measured in each churn phase.

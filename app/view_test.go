@@ -1,22 +1,16 @@
 package app
 
 import (
-	"context"
+	"maps"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
 )
-
-// fakeWorkload is one that nothing is asked of.
-type fakeWorkload struct{}
-
-func (fakeWorkload) Scale(context.Context, int) error { return nil }
-
-func (fakeWorkload) Observe(context.Context) (churn.Observation, error) {
-	return churn.Observation{}, nil
-}
 
 // A closed loop has no latency, and is counted by churn phase as all others.
 func TestViewOfTargets(t *testing.T) {
@@ -29,7 +23,7 @@ func TestViewOfTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{options: options(""), config: loaded, embedded: fakeWorkload{}, loaded: time.Now()}
+	d := &daemon{options: options(""), config: loaded, embedded: &fakeWorkload{}, loaded: time.Now()}
 	if err := d.build(); err != nil {
 		t.Fatal(err)
 	}
@@ -42,5 +36,52 @@ func TestViewOfTargets(t *testing.T) {
 		if w := want[i]; v.Name != w.name || len(v.Latency) != w.windows || len(v.Phases) != w.phases {
 			t.Errorf("%s has %d windows and %d churn phases, want %s with %d and %d", v.Name, len(v.Latency), len(v.Phases), w.name, w.windows, w.phases)
 		}
+	}
+}
+
+// Answers are counted over all protocols, and those that no standard names
+// together.
+func TestViewOfResponses(t *testing.T) {
+	got := viewResponses([]record.ResponseCount{{Code: 200, Protocol: probe.HTTP11, Count: 7}, {Code: 200, Count: 2}, {Code: 0, Count: 3}, {Code: 502, Count: 1}})
+	if want := map[string]uint64{"200": 9, "other": 3, "502": 1}; !maps.Equal(got, want) {
+		t.Errorf("responses %v, want %v", got, want)
+	}
+	if got := viewResponses(nil); got == nil || len(got) != 0 {
+		t.Errorf("responses %v, want none", got)
+	}
+}
+
+func TestUnexpectedStatuses(t *testing.T) {
+	accepts := config.Expect{Status: []string{"2xx", "3xx", "599"}}.Accepts
+	for _, row := range []struct {
+		name      string
+		responses map[string]uint64
+		failed    uint64
+		want      []string
+	}{
+		{"none", map[string]uint64{"200": 9, "304": 1}, 0, nil},
+		{"most frequent first", map[string]uint64{"200": 9, "404": 1, "502": 3, "503": 3}, 7, []string{"502", "503", "404"}},
+		{"unknown ones that were accepted", map[string]uint64{"502": 3, "other": 9}, 3, []string{"502"}},
+		{"unknown ones that were not", map[string]uint64{"502": 3, "other": 9}, 4, []string{"other", "502"}},
+		{"counted before the ledger was", map[string]uint64{"502": 4}, 3, []string{"502"}},
+	} {
+		if got := unexpected(row.responses, row.failed, accepts); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+func TestViewOfObjective(t *testing.T) {
+	var l probe.Ledger
+	l.WithinObjective[probe.Settled], l.WithinObjective[probe.ScalingUp] = 40, 2
+	if got := viewObjective(&config.Objective{Ratio: 0.999}, &l); got != nil {
+		t.Errorf("without a latency %+v", got)
+	}
+	got := viewObjective(&config.Objective{Latency: 250 * time.Millisecond}, &l)
+	if got.Latency != 0.25 || !math.IsNaN(float64(got.Ratio)) || got.Within != 42 {
+		t.Errorf("without a ratio %+v", got)
+	}
+	if got := viewObjective(&config.Objective{Latency: time.Second, Ratio: 0.999}, &l); got.Ratio != 0.999 {
+		t.Errorf("with a ratio %+v", got)
 	}
 }

@@ -31,6 +31,7 @@ const picturesVariable = "STEADYPROBE_PICTURES"
 
 // TestPage looks at the demo as a newcomer does, in a real browser.
 func TestPage(t *testing.T) {
+	checkLeaks(t)
 	address := startDemo(t)
 	pictures := os.Getenv(picturesVariable)
 	untilStep := 1.0

@@ -292,6 +292,9 @@ func (t Target) whole() Target {
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}
+	if t.Responses == nil {
+		t.Responses = map[string]uint64{}
+	}
 	if t.Connections.Closed == nil {
 		t.Connections.Closed = map[string]uint64{}
 	}

@@ -27,13 +27,14 @@ func apiTarget() Target {
 		Loop: "open", Rate: 0.2, RateKept: none(), Churn: "web",
 		Condition: Condition{State: "degraded", Since: testNow.Add(-time.Minute), Reason: "read/timeout"},
 		Scheduled: 12, Completed: 10, InFlight: 1, Backlog: 1, Failed: 2,
-		Failures:    []Failure{{"read", "timeout", 2, 1}},
+		Failures:  []Failure{{"read", "timeout", 2, 1, nil}, {"response", "status", 1, 0, []string{"502"}}},
+		Responses: map[string]uint64{"200": 8, "502": 1, "other": 1}, Objective: &Objective{0.05, none(), 7},
 		Connections: Connections{Open: 3, Limit: 50, Opened: 5, Closed: map[string]uint64{"peer": 2}},
 		Latency:     []Window{{"1m", Quantiles{{0.5, 0.00013}, {1, none()}}}},
 		ServiceTime: Quantiles{{0.5, 0.0001}}, Lateness: Quantiles{{0.5, 0.00003}},
 		Addresses: []Address{{"10.0.0.1", 8, 2, Quantiles{{0.5, 0.0001}}}, {"other", 1, 0, nil}},
 		Backends:  []Backend{{"web-1", 7}},
-		Phases: []ChurnPhase{{Phase: "settled", Completed: 10, Failed: 2, Failures: []Failure{{"read", "timeout", 2, 0}},
+		Phases: []ChurnPhase{{Phase: "settled", Completed: 10, Failed: 2, Failures: []Failure{{"read", "timeout", 2, 0, nil}},
 			Latency: Quantiles{{0.99, none()}}}},
 	}
 }
@@ -42,7 +43,9 @@ const apiTargetJSON = `{"name":"shop","url":"https://shop.example.com/a","labels
 	`"rate":0.2,"rate_kept":null,"churn":"web",` +
 	`"condition":{"state":"degraded","since":"2026-11-30T19:20:05Z","reason":"read/timeout"},` +
 	`"scheduled":12,"completed":10,"in_flight":1,"backlog":1,"failed":2,` +
-	`"failures":[{"failure_stage":"read","reason":"timeout","total":2,"last_5m":1}],` +
+	`"failures":[{"failure_stage":"read","reason":"timeout","total":2,"last_5m":1},` +
+	`{"failure_stage":"response","reason":"status","total":1,"last_5m":0,"codes":["502"]}],` +
+	`"responses":{"200":8,"502":1,"other":1},"objective":{"latency":0.05,"ratio":null,"within":7},` +
 	`"connections":{"open":3,"limit":50,"opened":5,"closed":{"peer":2}},` +
 	`"latency":[{"window":"1m","quantiles":[{"q":0.5,"seconds":0.00013},{"q":1,"seconds":null}]}],` +
 	`"service_time":[{"q":0.5,"seconds":0.0001}],"lateness":[{"q":0.5,"seconds":3e-05}],` +
@@ -54,7 +57,7 @@ const apiTargetJSON = `{"name":"shop","url":"https://shop.example.com/a","labels
 // emptyTargetJSON is a target of which nothing is known yet.
 const emptyTargetJSON = `{"name":"new","url":"","labels":{},"loop":"","rate":0,"rate_kept":0,` +
 	`"condition":{"state":"","since":"0001-01-01T00:00:00Z"},"scheduled":0,"completed":0,"in_flight":0,"backlog":0,` +
-	`"failed":0,"failures":[],"connections":{"open":0,"limit":0,"opened":0,"closed":{}},"latency":[],"service_time":[],` +
+	`"failed":0,"failures":[],"responses":{},"objective":null,"connections":{"open":0,"limit":0,"opened":0,"closed":{}},"latency":[],"service_time":[],` +
 	`"lateness":[],"addresses":[],"backends":[],"churn_phases":[]}`
 
 func success(data string) string { return `{"status":"success","data":` + data + "}\n" }

@@ -52,7 +52,9 @@ type Target struct {
 	InFlight    uint64            `json:"in_flight"`
 	Backlog     uint64            `json:"backlog"`
 	Failed      uint64            `json:"failed"`
-	Failures    []Failure         `json:"failures"` // those that happened, most frequent first; Total adds up to Failed
+	Failures    []Failure         `json:"failures"`  // those that happened, most frequent first; Total adds up to Failed
+	Responses   map[string]uint64 `json:"responses"` // answers by status: "200", "502", "other"; those that came
+	Objective   *Objective        `json:"objective"` // null where none is set
 	Connections Connections       `json:"connections"`
 	Latency     []Window          `json:"latency"`      // of 1m, 5m and 1h; empty in a closed loop
 	ServiceTime Quantiles         `json:"service_time"` // since the process started
@@ -76,12 +78,22 @@ type Condition struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Objective is what a user of the door is promised.
+type Objective struct {
+	Latency Number `json:"latency"` // in seconds
+	Ratio   Number `json:"ratio"`   // of all requests that are to succeed within it; null where none is set
+	Within  uint64 `json:"within"`  // successes within it, of Completed
+}
+
 // Failure counts the failures of one stage and reason.
 type Failure struct {
 	Stage  string `json:"failure_stage"`
 	Reason string `json:"reason"`
 	Total  uint64 `json:"total"`
 	Recent uint64 `json:"last_5m"`
+	// Codes are the statuses of the answers that were not expected, most
+	// frequent first; of a target's response/status only.
+	Codes []string `json:"codes,omitempty"`
 }
 
 // Connections counts connections.
@@ -238,6 +250,17 @@ func (p *ChurnPhase) share() float64 {
 		return 0
 	}
 	return float64(p.Failed) / float64(p.Completed)
+}
+
+// unexpected returns the statuses of answers that count as failed, the most
+// frequent first.
+func (t *Target) unexpected() []string {
+	for i := range t.Failures {
+		if f := &t.Failures[i]; f.name() == responseStatus {
+			return f.Codes
+		}
+	}
+	return nil
 }
 
 // name returns STAGE/REASON.

@@ -33,16 +33,16 @@ const (
 	weighsDown
 )
 
-// finding is what stands out of one target, in sentences.
-type finding struct {
+// Finding is what stands out of one target.
+type Finding struct {
 	Target    string
-	Sentences []string
-	weight    int
-	measure   float64 // within the weight: share that failed, or seconds
+	Sentences []string // what, when and why; at least one
 }
 
-// find returns what stands out, the worst first, and nothing where all is well.
-func find(targets []Target) []finding {
+// Findings returns what stands out of targets that are of one instant, the
+// worst first, and nothing where all is well. What is compared, and from where
+// on a difference counts, is in docs/MEASUREMENT.md.
+func Findings(targets []Target) []Finding {
 	peers := map[string][]*Target{}
 	for i := range targets {
 		if churn := targets[i].Churn; churn != "" {
@@ -58,25 +58,37 @@ func find(targets []Target) []finding {
 	slices.SortStableFunc(all, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.measure, a.measure))
 	})
-	return all
+	found := make([]Finding, len(all))
+	for i := range all {
+		found[i] = all[i].Finding
+	}
+	return found
+}
+
+// finding is a Finding being made.
+type finding struct {
+	Finding
+	weight  int
+	measure float64 // within the weight: share that failed, or seconds
 }
 
 // findOf returns what stands out of t, which may be one of several targets
-// before the same backends.
+// in front of the same backends. Of one that is down, all else is only what
+// that comes to.
 func findOf(t *Target, peers []*Target) finding {
-	f := finding{Target: t.Name}
+	f := finding{Finding: Finding{Target: t.Name}}
 	if t.Condition.State == stateDown {
-		f.weight = weighsDown
-		f.say("It has been down since %s%s.", clock(t.Condition.Since), reasonOf(t.Condition))
+		f.down(t, peers)
+		return f
 	}
-	slow, failing := f.slowInPhase(t), f.failingInPhase(t)
-	if slow != "" || failing != "" {
+	slow, failing := f.slowInPhases(t), f.failingInPhases(t)
+	if len(slow) > 0 || len(failing) > 0 {
 		f.besidePeers(t, peers, slow, failing)
 	}
-	if failing == "" {
+	if len(failing) == 0 {
 		f.failing(t)
 	}
-	if slow == "" && !f.slowBesidePeers(t, peers) {
+	if len(slow) == 0 && !f.slowBesidePeers(t, peers) {
 		f.slowNow(t)
 	}
 	f.rateMissed(t)
@@ -85,6 +97,18 @@ func findOf(t *Target, peers []*Target) finding {
 
 func (f *finding) say(format string, v ...any) {
 	f.Sentences = append(f.Sentences, fmt.Sprintf(format, v...))
+}
+
+// explain says what a failure means, unless its name says it.
+func (f *finding) explain(t *Target, name string) {
+	text := means(failureMeanings[:], name)
+	codes := t.unexpected()
+	if name == responseStatus && len(codes) > 0 {
+		name, text = statusName(codes[0]), means(statusMeanings[:], codes[0])
+	}
+	if text != "" {
+		f.say("%s: %s.", name, text)
+	}
 }
 
 // weigh makes f at least as heavy as this.
@@ -96,80 +120,21 @@ func (f *finding) weigh(weight int, measure float64) {
 	}
 }
 
-// slowInPhase compares the p99 of the scaling phases with the settled one's, and
-// returns the phase that is worst, if any stands out.
-func (f *finding) slowInPhase(t *Target) (phase string) {
-	settled, _ := t.phase(phaseSettled)
-	usual, worst := settled.Latency.at(0.99), Number(0)
-	for _, p := range t.Phases {
-		if v := p.Latency.at(0.99); p.Phase != phaseSettled && worse(v, usual) && v > worst {
-			worst, phase = v, p.Phase
-		}
+// down says since when, why, and whether it is this door alone.
+func (f *finding) down(t *Target, peers []*Target) {
+	f.weight = weighsDown
+	reason := ""
+	if t.Condition.Reason != "" {
+		reason = ", most often by " + t.named(t.Condition.Reason)
 	}
-	if phase != "" {
-		f.weigh(weighsSlow, float64(worst))
-		f.say("p99 is %s while %s, %s while settled.", seconds(worst), words(phase), seconds(usual))
-	}
-	return phase
-}
-
-// failingInPhase returns the churn phase in which the largest share of requests
-// fails, if any.
-func (f *finding) failingInPhase(t *Target) (phase string) {
-	var worst ChurnPhase
-	for _, p := range t.Phases {
-		if p.Failed > 0 && p.share() > worst.share() {
-			worst = p
-		}
-	}
-	if worst.Failed == 0 {
-		return ""
-	}
-	f.weigh(weighsFailing, worst.share())
-	settled, _ := t.phase(phaseSettled)
-	sentence := fmt.Sprintf("%s of its requests failed while %s", percent(worst.Failed, worst.Completed), words(worst.Phase))
-	switch {
-	case worst.Phase != phaseSettled && settled.Completed > 0 && settled.Failed == 0:
-		sentence += ", none while settled"
-	case worst.Phase != phaseSettled && settled.Completed > 0:
-		sentence += fmt.Sprintf(", %s while settled", percent(settled.Failed, settled.Completed))
-	}
-	sentence += ", " + mostOf(worst.Failures, worst.Failed, func(f Failure) uint64 { return f.Total })
-	if t.recent() == 0 {
-		sentence += "; none in the last 5 minutes"
-	}
-	f.say("%s.", sentence)
-	return worst.Phase
-}
-
-// besidePeers says of the best target before the same backends that it does not
-// suffer in the same phases, where that is so: then it is not the backends.
-func (f *finding) besidePeers(t *Target, peers []*Target, slow, failing string) {
-	inSlow, _ := t.phase(slow)
-	inFailing, _ := t.phase(failing)
-	best, p99 := (*Target)(nil), none()
+	f.say("It has been down since %s%s.", clock(t.Condition.Since), reason)
+	f.explain(t, t.Condition.Reason)
 	for _, p := range peers {
-		itsSlow, _ := p.phase(slow)
-		itsFailing, _ := p.phase(failing)
-		v := itsSlow.Latency.at(0.99)
-		faster := slow == "" || worse(inSlow.Latency.at(0.99), v)
-		// Of far fewer requests none may have failed by chance.
-		sound := failing == "" || itsFailing.Failed == 0 && itsFailing.Completed >= inFailing.Completed/2
-		if p != t && faster && sound && (best == nil || v < p99) {
-			best, p99 = p, v
+		if p != t && p.Condition.State == stateUp {
+			f.say("In front of the same backends %s is up: it is this door rather than the backends.", p.Name)
+			return
 		}
 	}
-	if best == nil {
-		return
-	}
-	var parts []string
-	if slow != "" {
-		parts = append(parts, "has a p99 of "+seconds(p99)+" then")
-	}
-	if failing != "" {
-		parts = append(parts, "failed none")
-	}
-	f.say("Before the same backends %s %s: it is this door rather than the backends.", best.Name, strings.Join(parts, " and "))
 }
 
 // failing says what failed of late, where no churn explains it.
@@ -183,21 +148,25 @@ func (f *finding) failing(t *Target) {
 	if recent == 1 {
 		noun = "request"
 	}
-	f.say("%s %s failed in the last 5 minutes, %s.", count(recent), noun,
-		mostOf(t.Failures, recent, func(f Failure) uint64 { return f.Recent }))
+	f.say("%s %s failed in the last 5 minutes, %s.", count(recent), noun, mostOf(t, t.Failures, recent, recentOf))
+	top := slices.MaxFunc(t.Failures, func(a, b Failure) int { return cmp.Compare(a.Recent, b.Recent) })
+	f.explain(t, top.name())
 }
 
-// slowBesidePeers compares the p99 of 5 minutes with the best one before the
-// same backends.
+// slowBesidePeers compares the p99 of 5 minutes with that of the first target in
+// front of the same backends that is better.
 func (f *finding) slowBesidePeers(t *Target, peers []*Target) bool {
 	mine := t.latency("5m").at(0.99)
-	best, ok := bestPeer(t, peers, func(p *Target) Number { return p.latency("5m").at(0.99) })
-	if !ok || !worse(mine, best.seconds) {
-		return false
+	for _, p := range peers {
+		its := p.latency("5m").at(0.99)
+		if p == t || !worse(mine, its) {
+			continue
+		}
+		f.weigh(weighsSlow, float64(mine))
+		f.say("p99 of the last 5 minutes is %s; in front of the same backends %s is at %s.", seconds(mine), p.Name, seconds(its))
+		return true
 	}
-	f.weigh(weighsSlow, float64(mine))
-	f.say("p99 of the last 5 minutes is %s; before the same backends %s is at %s.", seconds(mine), best.name, seconds(best.seconds))
-	return true
+	return false
 }
 
 // slowNow compares the last minute with the last hour.
@@ -220,6 +189,10 @@ func (f *finding) rateMissed(t *Target) {
 		perSecond(t.RateKept), perSecond(t.Rate), count(t.Backlog))
 }
 
+// enough failures are no chance: of that many expected ones none happens once in
+// 150 times.
+const enough = 5
+
 // missed reports whether the rate is not kept; false where either is not known.
 func missed(t *Target) bool {
 	rate, kept := float64(t.Rate), float64(t.RateKept)
@@ -232,28 +205,26 @@ func worse(v, usual Number) bool {
 	return v >= worseRatio*usual && v-usual >= worseSeconds
 }
 
-type peer struct {
-	name    string
-	seconds Number
-}
+func totalOf(f Failure) uint64  { return f.Total }
+func recentOf(f Failure) uint64 { return f.Recent }
 
-// bestPeer returns the other target with the lowest value.
-func bestPeer(t *Target, peers []*Target, value func(*Target) Number) (best peer, ok bool) {
-	for _, p := range peers {
-		if v := value(p); p != t && !math.IsNaN(float64(v)) && (!ok || v < best.seconds) {
-			best, ok = peer{p.Name, v}, true
-		}
+// mostFrequent returns the name of the most frequent failure, empty where there
+// is none.
+func mostFrequent(failures []Failure) string {
+	if len(failures) == 0 {
+		return ""
 	}
-	return best, ok
+	top := slices.MaxFunc(failures, func(a, b Failure) int { return cmp.Compare(a.Total, b.Total) })
+	return top.name()
 }
 
-// mostOf names the most frequent of the failures that sum up to all.
-func mostOf(failures []Failure, all uint64, of func(Failure) uint64) string {
+// mostOf names the most frequent of the failures of t that sum up to all.
+func mostOf(t *Target, failures []Failure, all uint64, of func(Failure) uint64) string {
 	if len(failures) == 0 {
 		return "for reasons that are not known"
 	}
 	top := slices.MaxFunc(failures, func(a, b Failure) int { return cmp.Compare(of(a), of(b)) })
-	name := top.name()
+	name := t.named(top.name())
 	switch n := of(top); {
 	case n == all && all == 1:
 		return "as " + name
@@ -263,13 +234,6 @@ func mostOf(failures []Failure, all uint64, of func(Failure) uint64) string {
 		return "most of them as " + name
 	}
 	return "most often as " + name
-}
-
-func reasonOf(c Condition) string {
-	if c.Reason == "" {
-		return ""
-	}
-	return ", most often by " + c.Reason
 }
 
 // words returns a name of the API as people write it.

@@ -108,6 +108,8 @@ func pageTarget() Target {
 	t := door("shop", [3]float64{0.0041, 0.0042, 0.312}, [3]uint64{0, 0, 13})
 	t.URL, t.Rate, t.RateKept = "https://shop.example.com/a", 1000, 999.6
 	t.Condition = Condition{State: stateDegraded, Since: testNow.Add(-72 * time.Second), Reason: "response/status"}
+	t.Responses = map[string]uint64{"200": 2985, "502": 13, "other": 2}
+	t.Objective = &Objective{0.25, 0.999, 2985} // 2,985 of 3,000 are 99.5 %
 	t.Scheduled, t.Completed, t.InFlight, t.Backlog = 3007, 3000, 4, 3
 	t.Connections = Connections{Open: 3, Limit: 50, Opened: 1234, Closed: map[string]uint64{"peer": 7, "max_age": 1200, "error": 7}}
 	t.Latency = []Window{window("1m", 0.00013, 0.0182, 0.3, 1.5), window("5m", 0.00014, 0.0183, 0.31, 1.6), window("1h", 1, 1, 1, 1)}
@@ -129,19 +131,25 @@ func TestPageOfATarget(t *testing.T) {
 		{"By churn phase", []string{"shop",
 			"settled | 1,000 | 0 | 0 % | none | 1.00 ms | 4.10 ms | 4.10 ms",
 			"scaling up | 1,000 | 0 | 0 % | none | 1.00 ms | 4.20 ms | 4.20 ms",
-			"scaling down worst | 1,000 | 13 | 1.3 % | 13 response/status | 1.00 ms | 312 ms | 312 ms"}},
+			"scaling down worst | 1,000 | 13 | 1.3 % | 13 response/status (HTTP 502 Bad Gateway) | 1.00 ms | 312 ms | 312 ms"}},
 		{"Connections, and the probe’s own part",
 			[]string{"shop | 3 | 50 | 1,234 | 1,200 max_age, 7 error, 7 peer | 3,007 | 3,000 | 4 | 3 | 120 µs | 17.1 ms | 30 µs | 110 µs"}},
-		{"Failures by stage and reason", []string{"shop", "response/status | 13 | 13"}},
+		{"Failures by stage and reason", []string{"shop",
+			"response/status (HTTP 502 Bad Gateway) | 13 | 13 | The door answered with a status that is not expected. The door got no valid answer from its backend."}},
+		// 2,985 + 13 + 2 = 3,000 answers.
+		{"Answers by status", []string{"shop", "200 OK | 2,985 | 99.5 % | As expected.",
+			"502 Bad Gateway | 13 | 0.43 % | Not expected: it counts as response/status. The door got no valid answer from its backend.",
+			"other | 2 | 0.067 % | As expected."}},
+		{"Objectives", []string{"shop missed | 99.9 % within 250 ms | 2,985 | 3,000 | 99.5 %"}},
 	} {
 		if got := page.section(t, row.heading).rows(); !slices.Equal(got, row.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", row.heading, strings.Join(got, "\n"), strings.Join(row.want, "\n"))
 		}
 	}
 	for _, row := range []struct{ heading, want string }{
-		{"Is it well?", "as of 19:21:05 UTC , after 2 h 13 min The target is degraded. ✓ The figures are trustworthy. The probe itself adds 90 µs to every figure, 300 µs at p99. " +
-			"▲ degraded shop since 19:19:53 UTC (1 min), most often response/status"},
-		{"What stands out", "shop : p99 is 312 ms while scaling down, 4.10 ms while settled. 1.3 % of its requests failed while scaling down, none while settled, all as response/status."},
+		{"Is it well?", "as of 19:21:05 UTC , after 2 h 13 min The target is degraded. ✓ The figures are trustworthy. Half of the time the probe itself adds at most 90 µs to a figure, in 1 of 100 cases 300 µs or more. " +
+			"▲ degraded shop since 19:19:53 UTC (1 min), most often response/status (HTTP 502 Bad Gateway)"},
+		{"What stands out", "shop : p99 is 312 ms while scaling down, 4.10 ms while settled. 1.3 % of its requests failed while scaling down, none while settled, all as response/status (HTTP 502 Bad Gateway). 502 Bad Gateway: the door got no valid answer from its backend."},
 		{"Churn", "web running ; scaling down since 19:21:03 UTC (2 s) Desired replicas 2 Ready replicas 3 Ready endpoints 1 Baseline 4 Steps begun 1,212"},
 	} {
 		if got := page.section(t, row.heading).text(); got != row.heading+" "+row.want {
@@ -159,7 +167,7 @@ func TestPageWithLittle(t *testing.T) {
 		want, not []string
 	}{
 		{"no targets", nil, []string{"There are no targets.", "The figures are trustworthy."},
-			[]string{"What stands out", "By churn phase", "Churn", "Connections, and", "Failures by", "The last 5 minutes", "Targets"}},
+			[]string{"What stands out", "By churn phase", "Desired replicas", "Connections, and", "Failures by", "Answers by status", "Objectives", "The last 5 minutes", "Requests/s"}},
 		{"no self latency yet", func(k *kit) { k.status.Trust.SelfLatency = nil }, []string{"The figures are trustworthy."}, []string{"adds"}},
 		{"before the first request", func(k *kit) {
 			k.targets = []Target{{Name: "new", Loop: "open", Rate: 0.2, RateKept: none(), Condition: Condition{State: stateStarting, Since: testNow}}}
@@ -170,7 +178,17 @@ func TestPageWithLittle(t *testing.T) {
 		{"closed loop", func(k *kit) { k.targets = []Target{closed} },
 			[]string{"or a closed loop, which has no intended times", "63,123 closed loop – – – – – – – – 13 13"}, []string{"By churn phase", "The last 5 minutes", "NaN"}},
 		{"not to be trusted", func(k *kit) { k.status.Trust = Trust{Reasons: []string{"One <b>.", "Two."}} },
-			[]string{"✕ The figures are not to be trusted. One <b>. Two."}, []string{"are trustworthy"}},
+			[]string{"✕ The figures are not to be trusted. One <b>. Two. Failure counts, answers by status and connection counts still hold, but"}, []string{"are trustworthy"}},
+		{"no objective", func(k *kit) { t := pageTarget(); t.Objective = nil; k.targets = []Target{t} }, nil, []string{"Objectives", "missed"}},
+		{"objective without a ratio", func(k *kit) {
+			t := pageTarget()
+			t.Objective.Ratio = none()
+			k.targets = []Target{t}
+		}, []string{"shop within 250 ms 2,985 3,000 99.5 %"}, []string{"missed", "NaN"}},
+		{"young", func(k *kit) {
+			k.targets = []Target{pageTarget()}
+			k.status.Started = testNow.Add(-70 * time.Second)
+		}, []string{"The last 70 s, second by second", "The last 70 s, by percentile", "The last 70 s, every 10 seconds"}, []string{"The last 5 minutes", "The last hour"}},
 		{"in trouble", func(k *kit) { k.since, k.ready = time.Minute, false },
 			[]string{"steadyprobe is not healthy: the pacer woke 1m0s ago, it must wake every 10s.", "steadyprobe is not ready: "}, nil},
 		{"paused churn", func(k *kit) {
@@ -249,7 +267,7 @@ func TestPageEscapes(t *testing.T) {
 	one := pageTarget()
 	one.Name, one.URL, one.Condition.Reason, one.Condition.State = evil, "https://a/"+evil, evil, evil
 	one.Failures[0].Reason, one.Phases[2].Failures[0].Reason, one.Phases[0].Phase = evil, evil, evil
-	one.Connections.Closed[evil] = 1
+	one.Connections.Closed[evil], one.Responses[evil], one.Failures[0].Codes = 1, 1, []string{evil}
 	k.targets = []Target{one}
 	k.churns = []Churn{{Name: evil, State: evil, Reason: evil, Phase: evil}}
 	k.status.Version, k.status.Trust = evil, Trust{Reasons: []string{evil}}
@@ -469,5 +487,18 @@ func TestPagePlaces(t *testing.T) {
 	text = body(t, ask(k.handler(t), "GET", "/"))
 	if strings.Contains(text, "By address") || strings.Contains(text, "By backend") {
 		t.Error("the page has tables of what nothing is known of")
+	}
+}
+
+func TestRateKept(t *testing.T) {
+	for _, row := range []struct {
+		rate, kept float64
+		want       string
+	}{
+		{200, 199.5, "200"}, {0.2, 0.2, "0.2"}, {1. / 60, 0, "0"}, {0.016, 0, "–"}, {float64(none()), 1000, "1,000"},
+	} {
+		if got := rateKept(&Target{Rate: Number(row.rate), RateKept: Number(row.kept)}); got != row.want {
+			t.Errorf("kept %v of %v is %q, want %q", row.kept, row.rate, got, row.want)
+		}
 	}
 }

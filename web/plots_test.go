@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -48,15 +49,30 @@ func TestPlots(t *testing.T) {
 		wantStatus int
 		want       []string // in the text of the plot
 	}{
-		{"percentiles", "percentiles.svg", nil, 200, []string{"Latency by percentile, 5 min", "<b>", "99 %"}},
-		{"percentiles of an hour, dark and narrow", "percentiles.svg?window=1h&theme=dark&form=narrow", nil, 200, []string{"Latency by percentile, 1 h"}},
+		{"percentiles", "percentiles.svg", nil, 200, []string{"Latency by percentile, the last 5 minutes", "<b>", "99 %"}},
+		{"percentiles of an hour, dark and narrow", "percentiles.svg?window=1h&theme=dark&form=narrow", nil, 200, []string{"Latency by percentile, the last hour"}},
 		{"seconds", "seconds.svg?t=12", nil, 200, []string{"Worst latency of each second", "<b>", "19:20"}},
 		{"hour", "hour.svg?theme=light&form=wide", nil, 200, []string{"p99 of each 10 seconds", "19:00"}},
 		{"of no targets", "seconds.svg", func(k *kit) { k.targets = nil }, 200, []string{"Worst latency of each second"}},
 		{"before the first request", "hour.svg", func(k *kit) {
 			k.timeline = func(name string, _ time.Duration) Timeline { return Timeline{Target: name} }
 		}, 200, nil},
-		{"without latencies", "percentiles.svg", func(k *kit) { k.cells = func(string, time.Duration) []Cell { return nil } }, 200, nil},
+		{"without latencies", "percentiles.svg", func(k *kit) { k.cells = func(string, time.Duration) []Cell { return nil } }, 200, []string{"no requests yet"}},
+		{"all of them failed", "percentiles.svg", func(k *kit) {
+			k.cells = func(string, time.Duration) []Cell { return nil }
+			k.targets[0].Failures = []Failure{{"connect", "refused", 9, 9, nil}}
+		}, 200, []string{"no latency: all requests failed", "a (no latency: all requests failed)"}},
+		{"of a young process", "percentiles.svg", func(k *kit) { k.status.Started = testNow.Add(-70 * time.Second) }, 200, []string{"Latency by percentile, the last 70 s"}},
+		{"too few for a p99", "hour.svg", func(k *kit) {
+			all := k.timeline
+			k.timeline = func(name string, span time.Duration) Timeline {
+				t := all(name, span)
+				for i := range t.Moments {
+					t.Moments[i].P99 = none()
+				}
+				return t
+			}
+		}, 200, []string{"no p99: too few requests"}},
 		{"wrong theme", "seconds.svg?theme=blue", nil, 400, []string{names}},
 		{"wrong form", "seconds.svg?form=round", nil, 400, []string{"there is no form \"round\"; there are wide, narrow\n"}},
 		{"wrong window", "percentiles.svg?window=2m", nil, 400, []string{"there is no window \"2m\"; there are 5m, 1m, 1h\n"}},
@@ -305,11 +321,71 @@ func TestBegin(t *testing.T) {
 		{"old", time.Hour, 5 * time.Minute},
 		{"just old enough", 5 * time.Minute, 5 * time.Minute},
 		{"young", 2 * time.Minute, 2 * time.Minute},
-		{"just started", time.Second, time.Minute}, // 5 min / 5
+		{"just started", time.Second, time.Minute},
 		{"started by a clock that was set back", -time.Hour, time.Minute},
 	} {
 		if got := testNow.Sub(begin(testNow.Add(-row.ago), testNow, 5*time.Minute)); got != row.wantAgo {
 			t.Errorf("%s: %v ago, want %v", row.name, got, row.wantAgo)
+		}
+	}
+}
+
+// TestPlotsOverTimeTellOfAsManyFailures has a process of 85 s: 8 slices of 10 s
+// are over, and 5 seconds since. Its clock began a little before it had started.
+func TestPlotsOverTimeTellOfAsManyFailures(t *testing.T) {
+	k := newKit()
+	k.targets = []Target{{Name: "a", Loop: "open"}}
+	k.status.Started = testNow.Add(-85 * time.Second)
+	k.timeline = func(name string, span time.Duration) Timeline {
+		t := Timeline{Target: name, Span: Number(span.Seconds())}
+		from := k.status.Started.Add(-time.Second / 4)
+		if span == time.Second {
+			from = from.Add(3 * time.Microsecond) // it is asked for a little later
+		}
+		for ; !from.Add(span).After(testNow.Add(time.Millisecond)); from = from.Add(span) {
+			n := uint64(span / time.Second)
+			t.Moments = append(t.Moments, Moment{From: from, Completed: 200 * n, Failed: n, P50: 0.001, P99: 0.002, Max: 0.003})
+		}
+		return t
+	}
+	o := k.options()
+	hour := history(&o, "a", 10*time.Second)
+	if len(hour) != 8+5 {
+		t.Errorf("the hour has %d moments, want 8 slices and 5 seconds", len(hour))
+	}
+	for i, m := range hour {
+		if there := !math.IsNaN(float64(m.P99)); there != (i < 8) {
+			t.Errorf("moment %d has a p99 of %v", i, m.P99)
+		}
+	}
+	for _, what := range []over{bySecond(), byHour()} {
+		if alt := timelineAlt(what, &o, k.targets); !strings.HasSuffix(alt, " 85 requests failed.") {
+			t.Errorf("%s", alt)
+		}
+		var svg bytes.Buffer
+		if err := drawTimelines(&svg, plot.Look{}, &o, k.targets, what); err != nil || !strings.Contains(svg.String(), "a: 85 failed") {
+			t.Errorf("%s: 85 failures are not drawn, error %v", what.title, err)
+		}
+	}
+}
+
+func TestLately(t *testing.T) {
+	for _, row := range []struct {
+		old, span time.Duration
+		want      string
+	}{
+		{time.Hour, time.Hour, "hour"},
+		{59 * time.Minute, time.Hour, "59 min"},
+		{2 * time.Minute, 5 * time.Minute, "2 min"},
+		{119 * time.Second, 5 * time.Minute, "119 s"},
+		{5 * time.Minute, 5 * time.Minute, "5 minutes"},
+		{time.Minute, time.Minute, "minute"},
+		{59 * time.Second, time.Minute, "59 s"},
+		{0, time.Hour, "1 s"},
+		{-time.Hour, time.Hour, "1 s"}, // by a clock that was set back
+	} {
+		if got := lately(&Status{Started: testNow.Add(-row.old), Now: testNow}, row.span); got != row.want {
+			t.Errorf("%v of %v: %q, want %q", row.old, row.span, got, row.want)
 		}
 	}
 }

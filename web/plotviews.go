@@ -17,6 +17,7 @@ const maxOverlaid = 8
 // plotViews are the plots as the page shows them.
 type plotViews struct {
 	Note                       string
+	Minutes, Back              string // how far back they go
 	Percentiles, Seconds, Hour plotView
 }
 
@@ -35,19 +36,18 @@ const (
 )
 
 // views returns nil where there is nothing to plot.
-func (p *plots) views(targets []Target, now time.Time) *plotViews {
+func (p *plots) views(targets []Target, s *Status) *plotViews {
 	shown, of := overlaid(targets)
 	if len(shown) == 0 {
 		return nil
 	}
 	five := windows()[0]
 	v := &plotViews{
-		Percentiles: p.view(plotKey{path: pathPercentiles, window: five}, now, percentilesAlt(shown)),
-		Seconds: p.view(plotKey{path: pathSeconds}, now, timelineAlt("Worst latency of each second", p.options, shown, time.Second,
-			func(m Moment) Number { return m.Max })),
-		Hour: p.view(plotKey{path: pathHour}, now, timelineAlt("p99 of each 10 seconds", p.options, shown, 10*time.Second,
-			func(m Moment) Number { return m.P99 })),
+		Minutes: lately(s, secondsBack), Back: lately(s, hourBack),
+		Seconds: p.view(plotKey{path: pathSeconds}, s.Now, timelineAlt(bySecond(), p.options, shown)),
+		Hour:    p.view(plotKey{path: pathHour}, s.Now, timelineAlt(byHour(), p.options, shown)),
 	}
+	v.Percentiles = p.view(plotKey{path: pathPercentiles, window: five}, s.Now, percentilesAlt(shown, v.Minutes))
 	if of > len(shown) {
 		v.Note = fmt.Sprintf("Plots show %d of %s targets: the least well.", len(shown), count(uint64(of)))
 	}
@@ -83,28 +83,30 @@ func overlaid(targets []Target) (shown []Target, of int) {
 	return slices.DeleteFunc(slices.Clone(open), func(t Target) bool { return !chosen[t.Name] }), len(open)
 }
 
-func percentilesAlt(targets []Target) string {
+func percentilesAlt(targets []Target, minutes string) string {
 	parts := make([]string, len(targets))
 	for i := range targets {
 		parts[i] = targets[i].Name + " " + seconds(targets[i].latency("5m").at(0.99))
 	}
-	return "Latency by percentile over the last 5 minutes. p99: " + strings.Join(parts, ", ") + "."
+	return "Latency by percentile over the last " + minutes + ". p99: " + strings.Join(parts, ", ") + "."
 }
 
 // timelineAlt says what was highest, of whom and when.
-func timelineAlt(what string, o *Options, targets []Target, span time.Duration, of func(Moment) Number) string {
+func timelineAlt(what over, o *Options, targets []Target) string {
 	highest, name, when, failed := none(), "", time.Time{}, uint64(0)
 	for i := range targets {
-		t, _ := o.Timeline(targets[i].Name, span)
-		for _, m := range t.Moments {
+		for _, m := range history(o, targets[i].Name, what.span) {
 			failed += m.Failed
-			if v := of(m); v > highest || math.IsNaN(float64(highest)) && !math.IsNaN(float64(v)) {
-				highest, name, when = v, t.Target, m.From
+			if v := what.figure(m); v > highest || math.IsNaN(float64(highest)) && !math.IsNaN(float64(v)) {
+				highest, name, when = v, targets[i].Name, m.From
 			}
 		}
 	}
-	if name == "" {
-		return what + ": there is none yet."
+	if name == "" && failed == 0 {
+		return what.title + ": there is none yet."
 	}
-	return fmt.Sprintf("%s: the highest is %s, of %s at %s. %s requests failed.", what, seconds(highest), name, clock(when), count(failed))
+	if name == "" {
+		return fmt.Sprintf("%s: there is none. %s requests failed.", what.title, count(failed))
+	}
+	return fmt.Sprintf("%s: the highest is %s, of %s at %s. %s requests failed.", what.title, seconds(highest), name, clock(when), count(failed))
 }

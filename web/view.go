@@ -30,14 +30,18 @@ type view struct {
 	Targets           []targetView // in detail
 	Rest              []targetView // a line each
 	Of                string       // targets in all
-	Findings          []finding
+	Findings          []Finding
 	MoreFindings      int
 	Churns            []churnView
 	ByPhase           bool // whether a churn is tied to any of Targets
 	Failing           bool // whether a request of any of Targets failed
 	ByAddress         bool // whether any of Targets has figures by address
 	ByBackend         bool // whether any of Targets has figures by backend
+	Answered          bool // whether any of Targets was answered
+	Promised          bool // whether any of Targets has an objective
 	Plots             *plotViews
+	Words             []word      // that nobody can do without
+	MoreWords         []wordGroup // all others
 }
 
 type link struct{ Path, Text string }
@@ -66,13 +70,26 @@ type targetView struct {
 	Failures                                []failureView
 	Addresses                               []addressView
 	Backends                                []backendView
+	Answers                                 []answerView
+	Objective                               *objectiveView
 	Phases                                  []phaseView
 }
 
 // cell is a figure below a heading, which a narrow page repeats.
 type cell struct{ Label, Text string }
 
-type failureView struct{ Name, Recent, Total string }
+type failureView struct{ Name, Meaning, Recent, Total string }
+
+// answerView is the answers of one status.
+type answerView struct {
+	Status, Meaning, Count, Share string
+	Unexpected                    bool
+}
+
+type objectiveView struct {
+	Text, Within, Share string
+	Missed              bool
+}
 
 type addressView struct {
 	Name, Requests, Failed, P50, P99 string
@@ -97,10 +114,11 @@ func newView(o *Options, p *plots) *view {
 	s, targets := o.Status(), o.Targets()
 	v := &view{
 		Version: s.Version, Revision: s.Revision,
-		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "API"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
+		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "All figures as JSON (API)"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
 		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now),
 		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: count(uint64(len(targets))),
-		Findings: find(targets), Plots: p.views(targets, s.Now),
+		Findings: Findings(targets), Plots: p.views(targets, &s),
+		Words: firstWords(), MoreWords: moreWords(),
 	}
 	for _, of := range []func() (string, bool){o.Health.healthy, o.Health.ready} {
 		if sentence, ok := of(); !ok {
@@ -131,6 +149,8 @@ func newView(o *Options, p *plots) *view {
 		v.Failing = v.Failing || len(t.Failures) > 0
 		v.ByAddress = v.ByAddress || len(t.Addresses) > 0
 		v.ByBackend = v.ByBackend || len(t.Backends) > 0
+		v.Answered = v.Answered || len(t.Answers) > 0
+		v.Promised = v.Promised || t.Objective != nil
 	}
 	return v
 }
@@ -147,7 +167,7 @@ func trustOf(t *Trust) trustView {
 	v := trustView{OK: t.Trustworthy, Reasons: t.Reasons}
 	p50, p99 := t.SelfLatency.at(0.5), t.SelfLatency.at(0.99)
 	if !math.IsNaN(float64(p50)) && !math.IsNaN(float64(p99)) {
-		v.Self = fmt.Sprintf("The probe itself adds %s to every figure, %s at p99.", seconds(p50), seconds(p99))
+		v.Self = fmt.Sprintf("Half of the time the probe itself adds at most %s to a figure, in 1 of 100 cases %s or more.", seconds(p50), seconds(p99))
 	}
 	return v
 }
@@ -216,9 +236,9 @@ func newTargetView(t *Target, now time.Time) targetView {
 	five := t.latency("5m")
 	v := targetView{
 		Name: t.Name, URL: t.URL, Churn: t.Churn,
-		State: t.Condition.State, Symbol: symbol(t.Condition.State), Reason: t.Condition.Reason,
+		State: t.Condition.State, Symbol: symbol(t.Condition.State), Reason: t.named(t.Condition.Reason),
 		Since: instantOf(t.Condition.Since, now), Closed: t.Loop == loopClosed,
-		Rate: perSecond(t.Rate), Kept: perSecond(t.RateKept), Missed: missed(t),
+		Rate: perSecond(t.Rate), Kept: rateKept(t), Missed: missed(t),
 		Minute: cells(t.latency("1m"), "1 min"), Five: cells(five, "5 min"), P99: seconds(five.at(0.99)),
 		Recent: count(t.recent()), Failed: count(t.Failed), FailedRecently: t.recent() > 0,
 		Open: fmt.Sprint(t.Connections.Open), Limit: fmt.Sprint(t.Connections.Limit), Opened: count(t.Connections.Opened),
@@ -226,13 +246,13 @@ func newTargetView(t *Target, now time.Time) targetView {
 		InFlight: count(t.InFlight), Backlog: count(t.Backlog), Scheduled: count(t.Scheduled), Completed: count(t.Completed),
 		Late50: seconds(t.Lateness.at(0.5)), Late99: seconds(t.Lateness.at(0.99)),
 		Service50: seconds(t.ServiceTime.at(0.5)), Service99: seconds(t.ServiceTime.at(0.99)),
-		Phases: phaseViews(t),
+		Answers: answerViews(t), Objective: newObjectiveView(t), Phases: phaseViews(t),
 	}
 	if v.Closed {
 		v.Rate = "closed loop"
 	}
 	for _, f := range t.Failures {
-		v.Failures = append(v.Failures, failureView{f.name(), count(f.Recent), count(f.Total)})
+		v.Failures = append(v.Failures, failureView{t.named(f.name()), meaningOf(t, &f), count(f.Recent), count(f.Total)})
 	}
 	v.Addresses, v.Backends = addressViews(t), backendViews(t)
 	return v
@@ -257,6 +277,14 @@ func backendViews(t *Target) (all []backendView) {
 		all = append(all, backendView{Name: b.Backend, Answers: count(b.Answers), Share: percent(b.Answers, answers)})
 	}
 	return all
+}
+
+// rateKept is a dash where a minute, which it is taken of, need not hold a request.
+func rateKept(t *Target) string {
+	if rate := float64(t.Rate); rate > 0 && rate*60 < 1 {
+		return dash
+	}
+	return perSecond(t.RateKept)
 }
 
 func cells(q Quantiles, window string) []cell {
@@ -292,7 +320,7 @@ func phaseViews(t *Target) (all []phaseView) {
 		}
 		all = append(all, phaseView{
 			Name: words(p.Phase), Completed: count(p.Completed), Failed: count(p.Failed), Share: percent(p.Failed, p.Completed),
-			Reasons: topReasons(p.Failures), Failing: p.Failed > 0,
+			Reasons: topReasons(t, p.Failures), Failing: p.Failed > 0,
 			P50: seconds(p.Latency.at(0.5)), P99: seconds(v), P999: seconds(p.Latency.at(0.999)),
 		})
 	}
@@ -303,13 +331,13 @@ func phaseViews(t *Target) (all []phaseView) {
 }
 
 // topReasons lists the three most frequent failures.
-func topReasons(failures []Failure) string {
+func topReasons(t *Target, failures []Failure) string {
 	if len(failures) == 0 {
 		return "none"
 	}
 	var parts []string
 	for _, f := range failures[:min(len(failures), 3)] {
-		parts = append(parts, fmt.Sprintf("%s %s", count(f.Total), f.name()))
+		parts = append(parts, fmt.Sprintf("%s %s", count(f.Total), t.named(f.name())))
 	}
 	if more := len(failures) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))

@@ -1,15 +1,18 @@
 package plot
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The measures of lanes.
 const (
-	laneGap         = 6  // between data and lanes
-	laneSampleWidth = 24 // of a line, beside its lane
-	markHalf        = 1  // half the width of a mark of failures
+	laneGap   = 6  // between data and lanes
+	laneLabel = 17 // above the marks of a lane
+	markHalf  = 1  // half the width of a mark of failures
 )
 
-// laneHeight returns the height of each of so many lanes.
+// laneHeight returns the height of the marks in each of so many lanes.
 func laneHeight(lanes int) float64 {
 	return min(max(5, 140/float64(lanes)), 16)
 }
@@ -19,11 +22,11 @@ func lanesHeight(lanes int) float64 {
 	if lanes == 0 {
 		return 0
 	}
-	return laneGap + float64(lanes)*laneHeight(lanes)
+	return laneGap + float64(lanes)*(laneLabel+laneHeight(lanes))
 }
 
-// drawLanes draws the failures of each line that has some, its sample before
-// them.
+// drawLanes draws the failures of each line that has some below its name, marks
+// of such a height at most.
 func (s *sheet) drawLanes(x timeAxis, tracks []track, height float64) {
 	columns := int((s.frame.right - s.frame.left) / (2 * markHalf))
 	most := uint64(0)
@@ -44,9 +47,11 @@ func (s *sheet) drawLanes(x timeAxis, tracks []track, height float64) {
 		if count == nil {
 			continue
 		}
-		bottom := top + height - 1
 		s.canvas.lines(stroke{color: s.grid, width: 1}, [][]point{{{s.frame.left, top}, {s.frame.right, top}}})
-		s.canvas.lines(s.stroke(i), [][]point{{{s.frame.left - 7 - laneSampleWidth, top + height/2}, {s.frame.left - 7, top + height/2}}})
+		label := fmt.Sprintf("%s: %d failed", tracks[i].name, tracks[i].failed)
+		s.canvas.text(s.soft, textSize, start, point{s.frame.left + 5, top + 13}, fit(s.font, textSize, s.frame.right-s.frame.left-5, label))
+		top += laneLabel
+		bottom := top + height - 1
 		var marks []rect
 		for c, n := range count {
 			if n > 0 {

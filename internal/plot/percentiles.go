@@ -16,16 +16,18 @@ import (
 //
 // A line is the steps that the cells are, nothing is interpolated, and that of n
 // requests ends with a dot at 1 − 1/n and the highest of them: nothing is known
-// beyond. Steps below a quarter of a unit are drawn as one. Without
-// any request the plot says so. It fails where w does.
+// beyond. Steps below a quarter of a unit are drawn as one. Of a series
+// without latencies the legend says why, and so does the plot where all are
+// without. It fails where w does.
 func Percentiles(w io.Writer, look Look, title string, series []Series) error {
 	title = clean(title)
 	curves := make([]curve, len(series))
-	entries := make([]entry, len(series))
+	entries, empty := make([]entry, len(series)), make([]string, len(series))
 	most, low, high, any := 1.0, time.Duration(0), time.Duration(0), false
 	for i, s := range series {
 		curves[i] = newCurve(s.Cells)
-		entries[i] = look.Theme.palette().lineEntry(i, clean(s.Name))
+		entries[i] = look.Theme.palette().lineEntry(i, why(s.Name, s.Empty, len(curves[i].cells) > 0))
+		empty[i] = clean(s.Empty)
 		if c := curves[i]; len(c.cells) > 0 {
 			first, last := c.cells[0].Highest, c.cells[len(c.cells)-1].Highest
 			if !any {
@@ -50,7 +52,7 @@ func Percentiles(w io.Writer, look Look, title string, series []Series) error {
 		}
 	}
 	if !any {
-		s.drawNothing()
+		s.drawNothing(whyNothing(empty))
 	}
 	return s.write(w, title, describeCurves(series, curves))
 }
@@ -127,7 +129,7 @@ func describeCurves(series []Series, curves []curve) string {
 	for i, c := range curves {
 		fmt.Fprintf(&b, " %s:", clean(series[i].Name))
 		if len(c.cells) == 0 {
-			b.WriteString(" " + nothing + ".")
+			b.WriteString(" " + whyNothing([]string{clean(series[i].Empty)}) + ".")
 			continue
 		}
 		for _, q := range []struct {

@@ -32,7 +32,7 @@ func TestPercentilesAreExact(t *testing.T) {
 	const ms = time.Millisecond
 	for _, look := range looks() {
 		// 90 of 100 within 1 ms, 99 within 10 ms, all within 100 ms.
-		_, d := percentiles(t, look, "", []Series{{"a", []Cell{{ms, 90}, {10 * ms, 9}, {100 * ms, 1}}}, {"b", []Cell{{50 * ms, 10}}}})
+		_, d := percentiles(t, look, "", []Series{{"a", []Cell{{ms, 90}, {10 * ms, 9}, {100 * ms, 1}}, ""}, {"b", []Cell{{50 * ms, 10}}, ""}})
 		// Labels are centred below what they name, and 4.5 below its height.
 		x0, x90 := d.find(t, "0 %").x, d.find(t, "90 %").x
 		x99 := 2*x90 - x0 // nines have equal distances
@@ -68,7 +68,7 @@ func TestPercentilesOfOddInput(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, d := percentiles(t, Look{}, "", []Series{{"a", test.cells}})
+			_, d := percentiles(t, Look{}, "", []Series{{"a", test.cells, ""}})
 			dots := 0
 			for _, s := range d.shapes {
 				dots += len(s.circles)
@@ -100,7 +100,7 @@ func TestPercentilesOfManyCellsStayTrue(t *testing.T) {
 	for i := range 20000 {
 		cells = append(cells, Cell{time.Millisecond + time.Duration(i)*time.Microsecond, 1})
 	}
-	svg, d := percentiles(t, Look{}, "", []Series{{"a", cells}})
+	svg, d := percentiles(t, Look{}, "", []Series{{"a", cells, ""}})
 	if len(svg) > 60000 {
 		t.Errorf("the plot has %d bytes", len(svg))
 	}
@@ -149,4 +149,39 @@ func text(ticks []tick) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+func TestWhyThereIsNothing(t *testing.T) {
+	const failed = "no latency: all requests failed"
+	well := []Cell{{time.Millisecond, 90}}
+	tests := []struct {
+		name   string
+		series []Series
+		text   string // in the middle of the plot
+		legend string // of b
+	}{
+		{"one of two", []Series{{"a", well, ""}, {"b", nil, failed}}, "", "b (no latency: all requests failed)"},
+		{"both", []Series{{"a", nil, ""}, {"b", nil, failed}}, failed, "b (no latency: all requests failed)"},
+		{"it has some", []Series{{"b", well, failed}}, "", "b"},
+		{"nothing is said", []Series{{"a", nil, ""}, {"b", nil, ""}}, "no requests yet", "b"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, look := range looks() {
+				_, d := percentiles(t, look, "", test.series)
+				d.find(t, test.legend)
+				if test.text != "" {
+					d.find(t, test.text)
+				}
+				for _, l := range d.texts {
+					if test.text == "" && (l.text == failed || l.text == "no requests yet") {
+						t.Errorf("it says %q", l.text)
+					}
+				}
+				if says := strings.Contains(d.desc, " b: "+failed+"."); says != strings.Contains(test.legend, failed) {
+					t.Errorf("the description is %q", d.desc)
+				}
+			}
+		})
+	}
 }

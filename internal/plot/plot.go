@@ -37,6 +37,7 @@ const (
 type Series struct {
 	Name  string // any text
 	Cells []Cell // ascending
+	Empty string // why it has none; empty: no requests yet
 }
 
 // Cell counts latencies up to a value.
@@ -50,6 +51,7 @@ type Line struct {
 	Name     string    // any text
 	Points   []Point   // ascending
 	Failures []Failure // in any order
+	Empty    string    // why no point has a latency; empty: no requests yet
 }
 
 // Point is a latency at an instant.

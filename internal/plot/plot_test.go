@@ -381,8 +381,8 @@ func FuzzPlots(f *testing.F) {
 		tracks := make([]Line, lines%51)
 		for i := range series {
 			d, e := time.Duration(a+int64(i)), time.Duration(b)
-			series[i] = Series{name, []Cell{{d, m}, {e, n}, {d * 2, uint64(i)}}}
-			tracks[i] = Line{name, []Point{{start, d}, {stop, e}, {time.Unix(0, a), e}}, []Failure{{start, m}, {stop, n}, {time.Unix(0, b), 1}}}
+			series[i] = Series{name, []Cell{{d, m}, {e, n}, {d * 2, uint64(i)}}, name}
+			tracks[i] = Line{name, []Point{{start, d}, {stop, e}, {time.Unix(0, a), e}}, []Failure{{start, m}, {stop, n}, {time.Unix(0, b), 1}}, name}
 		}
 		bands := []Band{{start, stop, ScalingUp}, {stop, start, ScalingDown}, {time.Unix(0, a), time.Unix(0, b), ScalingDown}, {start, stop, Kind(name)}}
 		_, p := percentiles(t, look, name, series)

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"io"
 	"math"
 
@@ -60,7 +61,7 @@ func newSheet(look Look, title string, y latencyAxis, strip, lanes float64, entr
 	for _, t := range y.ticks() {
 		labels = max(labels, textWidth(f, textSize, t.label))
 	}
-	s.frame.left = margin + max(labels, laneSampleWidth) + 8
+	s.frame.left = margin + labels + 8
 	s.frame.right = s.width - 30 // half a time of day
 	s.frame.top = margin + float64(len(s.title))*20 + lineHeight + 9 + strip
 	s.frame.bottom = s.frame.top + height + lanes
@@ -136,12 +137,23 @@ func (s *sheet) drawAxes(x, y []tick, caption string) {
 	s.canvas.text(s.soft, textSize, end, point{s.frame.right, s.frame.bottom + 2*lineHeight}, caption)
 }
 
-// drawNothing says that there is nothing to draw.
-func (s *sheet) drawNothing() {
-	s.canvas.text(s.text, titleSize, middle, point{(s.frame.left + s.frame.right) / 2, (s.frame.top + s.dataBottom()) / 2}, nothing)
+// drawNothing says why there is nothing to draw.
+func (s *sheet) drawNothing(why string) {
+	why = fit(s.font, titleSize, s.frame.right-s.frame.left, why)
+	s.canvas.text(s.text, titleSize, middle, point{(s.frame.left + s.frame.right) / 2, (s.frame.top + s.dataBottom()) / 2}, why)
 }
 
-const nothing = "no requests yet"
+// whyNothing returns why there is nothing: what is said of the first that has
+// something said of it.
+func whyNothing(empty []string) string { return cmp.Or(cmp.Or(empty...), "no requests yet") }
+
+// why adds to the name of a line that is not there why it is not.
+func why(name, empty string, there bool) string {
+	if there || empty == "" {
+		return clean(name)
+	}
+	return clean(name) + " (" + clean(empty) + ")"
+}
 
 // stroke returns how line i is drawn.
 func (p palette) stroke(i int) stroke {

@@ -22,20 +22,21 @@ type band struct {
 // palette returns the colours of a theme; unknown ones are light. The lines are
 // those of Okabe and Ito ("Color Universal Design", 2008), which eyes of all
 // kinds tell apart, made darker or lighter until each has a contrast of 3:1
-// against background and shades; text has 4.5:1.
+// against background and shades; text has 4.5:1. Bands are greys, which no line
+// has: scaling down the stronger ones.
 func (t Theme) palette() palette {
 	if t == Dark {
 		return palette{
 			back: rgb(0x0d1117), text: rgb(0xe6edf3), soft: rgb(0x9ea7b3), grid: rgb(0x21262d), axis: rgb(0x6e7681),
-			up:    band{shade: rgb(0x10263d), bar: rgb(0x4493d8)},
-			down:  band{shade: rgb(0x33200f), bar: rgb(0xc9762b)},
+			up:    band{shade: rgb(0x191e25), bar: rgb(0x5f6873)},
+			down:  band{shade: rgb(0x2a313b), bar: rgb(0x868e99)},
 			lines: [8]color.RGBA{rgb(0x56b4e9), rgb(0xf0803c), rgb(0x1fc79a), rgb(0xe08fbd), rgb(0xf0e442), rgb(0x8f9bff), rgb(0xe6a117), rgb(0xd0d7de)},
 		}
 	}
 	return palette{
 		back: rgb(0xffffff), text: rgb(0x1b1f24), soft: rgb(0x57606a), grid: rgb(0xe4e8ec), axis: rgb(0x8c959f),
-		up:    band{shade: rgb(0xe3effa), bar: rgb(0x3d86c6)},
-		down:  band{shade: rgb(0xfbeadb), bar: rgb(0xc0702a)},
+		up:    band{shade: rgb(0xf0f2f4), bar: rgb(0x8b929a)},
+		down:  band{shade: rgb(0xdde1e6), bar: rgb(0x4c535b)},
 		lines: [8]color.RGBA{rgb(0x0072b2), rgb(0xc44e00), rgb(0x008060), rgb(0x333a42), rgb(0x7a6a00), rgb(0x6020d0), rgb(0xa06a00), rgb(0xa8477f)},
 	}
 }

@@ -49,6 +49,8 @@ func TestColoursAreReadable(t *testing.T) {
 			{"text on scaling up", p.text, p.up.shade, 4.5}, // "no requests yet"
 			{"text on scaling down", p.text, p.down.shade, 4.5},
 			{"labels", p.soft, p.back, 4.5},
+			{"labels on scaling up", p.soft, p.up.shade, 4.5}, // of lanes
+			{"labels on scaling down", p.soft, p.down.shade, 4.5},
 			{"axis", p.axis, p.back, 3},
 			{"bar of scaling up", p.up.bar, p.back, 3},
 			{"bar of scaling down", p.down.bar, p.back, 3},
@@ -90,22 +92,61 @@ func seen(c color.RGBA, eye [9]float64) [3]float64 {
 
 func clip(v float64) float64 { return min(max(v, 0), 1) }
 
-func TestFirstLinesAreToldApartByAllEyes(t *testing.T) {
-	eyes := map[string][9]float64{
+// eyes are those that colours are to be told apart by.
+func eyes() map[string][9]float64 {
+	return map[string][9]float64{
 		"all cones":    {1, 0, 0, 0, 1, 0, 0, 0, 1},
 		"protanopia":   {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
 		"deuteranopia": {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
 	}
+}
+
+// apart is how much two colours differ to an eye, in CIE L*a*b*; 2.3 is just
+// noticeable, side by side.
+func apart(a, b color.RGBA, eye [9]float64) float64 {
+	x, y := seen(a, eye), seen(b, eye)
+	return math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
+}
+
+func TestFirstLinesAreToldApartByAllEyes(t *testing.T) {
 	for _, theme := range []Theme{Light, Dark} {
 		lines := theme.palette().lines
-		for name, eye := range eyes {
+		for name, eye := range eyes() {
 			for i := range 4 {
 				for j := range i {
-					a, b := seen(lines[i], eye), seen(lines[j], eye)
-					// 2.3 is just noticeable, side by side.
-					if d := math.Hypot(math.Hypot(a[0]-b[0], a[1]-b[1]), a[2]-b[2]); d < 15 {
+					if d := apart(lines[i], lines[j], eye); d < 15 {
 						t.Errorf("theme %d, %s: lines %d and %d differ by %.1f", theme, name, i, j, d)
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestBandsAreToldFromLinesAndEachOther has bands be greys, so that none looks
+// like a line, and scaling up unlike scaling down.
+func TestBandsAreToldFromLinesAndEachOther(t *testing.T) {
+	for _, theme := range []Theme{Light, Dark} {
+		p := theme.palette()
+		for name, eye := range eyes() {
+			for _, one := range []struct {
+				kind string
+				band band
+			}{{"up", p.up}, {"down", p.down}} {
+				for i, line := range p.lines {
+					for part, c := range map[string]color.RGBA{"bar": one.band.bar, "shade": one.band.shade} {
+						if d := apart(c, line, eye); d < 10 {
+							t.Errorf("theme %d, %s: line %d and the %s of scaling %s differ by %.1f", theme, name, i, part, one.kind, d)
+						}
+					}
+				}
+			}
+			if d := apart(p.up.bar, p.down.bar, eye); d < 15 {
+				t.Errorf("theme %d, %s: bars differ by %.1f", theme, name, d)
+			}
+			for kind, d := range map[string]float64{"up and down": apart(p.up.shade, p.down.shade, eye), "up and none": apart(p.up.shade, p.back, eye)} {
+				if d < 4 {
+					t.Errorf("theme %d, %s: the shades of scaling %s differ by %.1f", theme, name, kind, d)
 				}
 			}
 		}

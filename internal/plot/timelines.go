@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,16 +17,16 @@ import (
 // Bands are shaded, and a strip above the data repeats them, scaling up in its
 // upper half and scaling down in its lower; bands too narrow to be told from each
 // other are in the strip alone. Each line with failures has a lane
-// below the data, marks there are higher the more requests failed. What lies
-// outside of the span is not drawn. Where points are closer than the plot can
-// show, the lowest and the highest of each unit remain. Without any latency and
-// failure the plot says so. It fails where w does.
+// below the data with its name and how many failed; marks there are higher the
+// more requests failed. What lies outside of the span is not drawn. Where points
+// are closer than the plot can show, the lowest and the highest of each unit
+// remain. Without any latency the plot says why. It fails where w does.
 func Timelines(w io.Writer, look Look, title string, from, to time.Time, lines []Line, bands []Band) error {
 	title = clean(title)
 	x := newTimeAxis(from, to)
 	inside := make([]track, len(lines))
 	var y ranged
-	lanes, failed := 0, uint64(0)
+	empty, lanes := make([]string, len(lines)), 0
 	for i, l := range lines {
 		inside[i] = newTrack(x, l)
 		for _, p := range inside[i].points {
@@ -33,8 +34,8 @@ func Timelines(w io.Writer, look Look, title string, from, to time.Time, lines [
 		}
 		if inside[i].failed > 0 {
 			lanes++
-			failed = addUp(failed, inside[i].failed)
 		}
+		empty[i] = clean(l.Empty)
 	}
 	axis := y.axis()
 	bands = visible(x, bands)
@@ -50,8 +51,8 @@ func Timelines(w io.Writer, look Look, title string, from, to time.Time, lines [
 		s.drawTrack(i, x, axis, inside[i].points)
 	}
 	s.drawLanes(x, inside, laneHeight(lanes))
-	if !y.any && failed == 0 {
-		s.drawNothing()
+	if !y.any && (lanes == 0 || cmp.Or(empty...) != "") {
+		s.drawNothing(whyNothing(empty))
 	}
 	return s.write(w, title, describeTracks(x, lines, inside))
 }
@@ -81,6 +82,7 @@ func (r *ranged) axis() latencyAxis {
 
 // track is what of a line is within the span.
 type track struct {
+	name     string
 	points   []Point // ascending
 	failures []Failure
 	failed   uint64
@@ -88,7 +90,7 @@ type track struct {
 }
 
 func newTrack(x timeAxis, l Line) track {
-	var t track
+	t := track{name: clean(l.Name)}
 	for _, p := range l.Points {
 		if at := x.at(p.At); at >= 0 && at <= 1 {
 			t.points = append(t.points, p)
@@ -123,12 +125,8 @@ func timelineEntries(p palette, lines []Line, inside []track, bands []Band) []en
 	var entries []entry
 	failed := false
 	for i, l := range lines {
-		text := clean(l.Name)
-		if n := inside[i].failed; n > 0 {
-			text = fmt.Sprintf("%s (%d failed)", text, n)
-			failed = true
-		}
-		entries = append(entries, p.lineEntry(i, text))
+		failed = failed || inside[i].failed > 0
+		entries = append(entries, p.lineEntry(i, why(l.Name, l.Empty, inside[i].worst.Value > 0)))
 	}
 	if failed {
 		entries = append(entries, entry{text: "failed requests (higher: more)", sample: func(c *canvas, left, y float64) {
@@ -229,13 +227,15 @@ func describeTracks(x timeAxis, lines []Line, tracks []track) string {
 	layout := x.layout()
 	fmt.Fprintf(&b, "Latency over time, logarithmic, from %s to %s.", x.from.Format(layout), x.from.Add(x.span).Format(layout+" MST"))
 	for i, t := range tracks {
-		fmt.Fprintf(&b, " %s:", clean(lines[i].Name))
+		fmt.Fprintf(&b, " %s:", t.name)
 		switch {
 		case t.worst.Value > 0:
 			fmt.Fprintf(&b, " highest %s at %s,", roundDuration(t.worst.Value), t.worst.At.In(x.from.Location()).Format(layout))
 		case t.failed == 0:
-			b.WriteString(" " + nothing + ".")
+			fmt.Fprintf(&b, " %s.", whyNothing([]string{clean(lines[i].Empty)}))
 			continue
+		case lines[i].Empty != "":
+			fmt.Fprintf(&b, " %s,", clean(lines[i].Empty))
 		}
 		fmt.Fprintf(&b, " %d failed.", t.failed)
 	}

@@ -55,7 +55,7 @@ func TestTimelinesShowFailures(t *testing.T) {
 	}
 	_, d := timelines(t, Look{}, "", noon, after(120), lines, nil)
 	d.find(t, "well")
-	d.find(t, "down (129 failed)") // 1 + 100 + 28
+	d.find(t, "down: 129 failed") // 1 + 100 + 28
 	d.find(t, "failed requests (higher: more)")
 	x0, x1 := d.find(t, "12:00:00").x, d.find(t, "12:01:00").x
 	c := Light.palette().lines[1]
@@ -81,9 +81,10 @@ func TestTimelinesShowFailures(t *testing.T) {
 			t.Errorf("mark %d is %v high, want %v", i, got, want)
 		}
 	}
-	// The lane has the sample of its line at its left, as the legend has.
-	if got := len(d.stroked(Look{}, 1)); got != 2 {
-		t.Errorf("the line without points has %d samples, want 2", got)
+	// What is at the left of the marks has a name; the line has a sample in the
+	// legend alone.
+	if got := len(d.stroked(Look{}, 1)); got != 1 {
+		t.Errorf("the line without points has %d samples, want 1", got)
 	}
 }
 
@@ -133,7 +134,7 @@ func TestTimelinesShadeBands(t *testing.T) {
 		}
 		return out
 	}
-	up, down := heights("#3D86C6"), heights("#C0702A")
+	up, down := heights("#8B929A"), heights("#4C535B")
 	for i := 0; i < 4; i += 2 {
 		if up[i] >= up[i+1] || up[i+1] > down[i]+0.02 || down[i] >= down[i+1] {
 			t.Errorf("scaling up is from %v to %v, scaling down from %v to %v", up[i], up[i+1], down[i], down[i+1])
@@ -219,5 +220,37 @@ func TestTimelinesInALocation(t *testing.T) {
 		if !strings.Contains(d.desc, want) {
 			t.Errorf("the description is %q, want %q in it", d.desc, want)
 		}
+	}
+}
+
+func TestTimelinesSayWhyThereIsNothing(t *testing.T) {
+	const few = "no p99: too few requests"
+	fails := []Failure{{after(30), 3}}
+	tests := []struct {
+		name string
+		line Line
+		text string // in the middle of the plot
+		desc string
+	}{
+		{"no requests", Line{Name: "a"}, "no requests yet", " a: no requests yet."},
+		{"too few requests", Line{Name: "a", Empty: few}, few, " a: " + few + "."},
+		{"too few requests, some failed", Line{Name: "a", Failures: fails, Empty: few}, few, " a: " + few + ", 3 failed."},
+		{"failures, nothing is said", Line{Name: "a", Failures: fails}, "", " a: 3 failed."},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, d := timelines(t, Look{Narrow: true}, "", noon, after(60), []Line{test.line}, nil)
+			if test.text != "" {
+				d.find(t, test.text)
+			}
+			for _, l := range d.texts {
+				if test.text == "" && l.text == "no requests yet" {
+					t.Error("it says that there are no requests")
+				}
+			}
+			if !strings.HasSuffix(d.desc, test.desc) {
+				t.Errorf("the description is %q, want %q at its end", d.desc, test.desc)
+			}
+		})
 	}
 }
