@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +15,13 @@ import (
 // one lead somewhere.
 func TestFamilies(t *testing.T) {
 	checkLeaks(t)
-	both := namedDoor(t, "127.0.0.2", "::1")
-	four := namedDoor(t, "127.0.0.2")
-	six := namedDoor(t, "::1")
-	for _, row := range []struct {
+	door := func(addresses ...string) *testbed.NGINXServer {
+		return testbed.NGINX(t, testbed.NGINXOptions{Addresses: addresses, AccessLog: true, Note: "$http_user_agent $server_addr"})
+	}
+	both, four, six := door("127.0.0.2", "::1"), door("127.0.0.2"), door("::1")
+	names := dnsdoor.Listen(t)
+	names.Set(moving, "127.0.0.2", "::1")
+	rows := []struct {
 		name, family string
 		door         *testbed.NGINXServer
 		want         string // the address that all requests come at; empty: either
@@ -31,35 +35,39 @@ func TestFamilies(t *testing.T) {
 		{"IPv6 preferred, which leads nowhere", "prefer_ipv6", four, "127.0.0.2", ""},
 		{"IPv4 preferred, which leads nowhere", "prefer_ipv4", six, "::1", ""},
 		{"any, IPv6 leads nowhere", "any", four, "127.0.0.2", ""},
+		{"any, IPv4 leads nowhere", "any", six, "::1", ""},
 		{"IPv6 only, which leads nowhere", "ipv6", four, "", "connect/refused"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			names := dnsdoor.Listen(t)
-			names.Set(moving, "127.0.0.2", "::1")
-			before := row.door.Log()
-			r := once(t, time.Second, configured(t, `
-  - name: door
+		{"IPv4 only, which leads nowhere", "ipv4", six, "", "connect/refused"},
+	}
+	var targets strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&targets, `
+  - name: row-%d
     url: http://%s:%s/
-    rate: 200
+    rate: 40
     connections: 10
     connection: {reuse: false}
     dns: {refresh: 1s, family: %s, server: "%s"}
-`, moving, portOf(t, row.door.HTTP), row.family, names.Addr())...)[0]
-			log := row.door.Log()
-			if row.failure != "" {
-				if r.FailuresBy[row.failure] != r.Completed || log.Requests != before.Requests {
-					t.Errorf("failures %v of %d, want all %s", r.FailuresBy, r.Completed, row.failure)
+`, i, moving, portOf(t, row.door.HTTP), row.family, names.Addr())
+	}
+	results := once(t, time.Second, configured(t, "%s", targets.String())...)
+	for i, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := &results[i]
+			at := map[string]uint64{}
+			for _, address := range []string{"127.0.0.2", "::1"} {
+				at[address] = row.door.Log().Notes[fmt.Sprintf("steadyprobe/test (+row-%d) %s", i, address)]
+			}
+			logged := at["127.0.0.2"] + at["::1"]
+			switch {
+			case row.failure != "":
+				if r.FailuresBy[row.failure] != 40 || logged != 0 {
+					t.Errorf("failures %v, requests by address %v; want all 40 %s", r.FailuresBy, at, row.failure)
 				}
-				return
-			}
-			if r.Failures != 0 {
-				t.Errorf("failures %v, want none: the other family is there", r.FailuresBy)
-			}
-			if got := log.Requests - before.Requests; got != r.Completed {
-				t.Errorf("the door logged %d requests, the probe completed %d", got, r.Completed)
-			}
-			if got := log.Notes[row.want] - before.Notes[row.want]; row.want != "" && got != r.Completed {
-				t.Errorf("%d of %d requests came at %s, want all", got, r.Completed, row.want)
+			case r.Failures != 0 || logged != 40:
+				t.Errorf("failures %v, requests by address %v; want 40 and no failure: the other family is there", r.FailuresBy, at)
+			case row.want != "" && at[row.want] != 40:
+				t.Errorf("requests by address %v, want all at %s", at, row.want)
 			}
 		})
 	}

@@ -19,18 +19,23 @@ type proxiedDoor struct {
 	counts      func() doorCounts
 }
 
-// proxiedDoors are nginx and HAProxy, which log the client that the header
-// named, or else that of the connection.
+// proxiedDoors are nginx and HAProxy, which log the target and the client that
+// the header named, or else that of the connection.
 func proxiedDoors(t testing.TB, insist bool) []proxiedDoor {
 	t.Helper()
-	options := testbed.NGINXOptions{ProxyProtocol: insist, AccessLog: true, Note: "$remote_addr:$remote_port", Addresses: []string{"::1"}}
+	options := testbed.NGINXOptions{
+		ProxyProtocol: insist, AccessLog: true, Note: "$http_user_agent $remote_addr:$remote_port", Addresses: []string{"::1"},
+	}
 	bind := ""
 	if insist {
-		options.Note = "$proxy_protocol_addr:$proxy_protocol_port"
+		options.Note = "$http_user_agent $proxy_protocol_addr:$proxy_protocol_port"
 		bind = "accept-proxy"
 	}
 	n := testbed.NGINX(t, options)
-	h := testbed.HAProxy(t, testbed.HAProxyOptions{Bind: bind, AccessLog: true, Note: "%ci:%cp", Addresses: []string{"::1"}})
+	h := testbed.HAProxy(t, testbed.HAProxyOptions{
+		Bind: bind, AccessLog: true, Note: "%[capture.req.hdr(0)] %ci:%cp", Addresses: []string{"::1"},
+		Frontend: "\thttp-request capture req.hdr(User-Agent) len 64",
+	})
 	return []proxiedDoor{
 		{"nginx", n.HTTP, n.HTTPS, n.CAFile, n.Log, func() doorCounts {
 			c := n.Counters()
@@ -48,82 +53,93 @@ func proxiedDoors(t testing.TB, insist bool) []proxiedDoor {
 // IPv4 and IPv6 addresses.
 func TestPROXYHeader(t *testing.T) {
 	checkLeaks(t)
+	rows := []struct {
+		name   string
+		scheme string
+		host   string
+		source string // that is said; empty: the connection's own
+		logged string // client that the door logs; empty: any port of the host
+	}{
+		{"own source", "http", "127.0.0.1", "", ""},
+		{"own source before TLS", "https", "127.0.0.1", "", ""},
+		{"own source over IPv6", "http", "[::1]", "", ""},
+		{"said source", "http", "127.0.0.1", "203.0.113.7:40000", "203.0.113.7:40000"},
+		{"said source before TLS", "https", "127.0.0.1", "203.0.113.7:40000", "203.0.113.7:40000"},
+		{"said source over IPv6", "http", "[::1]", "[2001:db8::7]:40000", "[2001:db8::7]:40000"},
+		{"IPv4 source over IPv6", "http", "[::1]", "203.0.113.7:40000", "[::ffff:203.0.113.7]:40000"},
+		{"IPv6 source over IPv4", "http", "127.0.0.1", "[2001:db8::7]:40000", "[2001:db8::7]:40000"},
+	}
 	for _, door := range proxiedDoors(t, true) {
-		for _, row := range []struct {
-			name   string
-			host   string
-			source string // that is said; empty: the connection's own
-			logged string // client that the door logs; empty: any port of the host
-		}{
-			{"own source", "127.0.0.1", "", ""},
-			{"own source over IPv6", "[::1]", "", ""},
-			{"said source", "127.0.0.1", "203.0.113.7:40000", "203.0.113.7:40000"},
-			{"said source over IPv6", "[::1]", "[2001:db8::7]:40000", "2001:db8::7:40000"},
-			{"IPv4 source over IPv6", "[::1]", "203.0.113.7:40000", "::ffff:203.0.113.7:40000"},
-			{"IPv6 source over IPv4", "127.0.0.1", "[2001:db8::7]:40000", "2001:db8::7:40000"},
-		} {
-			for _, version := range []string{"v1", "v2"} {
-				for _, scheme := range []string{"http", "https"} {
-					if scheme == "https" && row.host != "127.0.0.1" {
-						continue // the header comes before TLS, and knows nothing of it
-					}
-					t.Run(strings.Join([]string{door.name, row.name, version, scheme}, " "), func(t *testing.T) {
-						port := portOf(t, door.http)
-						if scheme == "https" {
-							port = portOf(t, door.https)
-						}
-						before, logged := door.counts(), door.log()
-						r := once(t, 250*time.Millisecond, configured(t, `
-  - name: door
-    url: %s://%s:%s/
-    rate: 80
-    connections: 5
-    connection: {reuse: false, proxy_protocol: %s, proxy_source: %q}
-    %s
-`, scheme, row.host, port, version, row.source, tlsOf(scheme, door.caFile))...)[0]
-						if r.Failures != 0 {
-							t.Errorf("failures %v, want none", r.FailuresBy)
-						}
-						compareCounts(t, &r, door.counts().since(before))
-						log := door.log()
-						if row.logged != "" {
-							// nginx logs the address as version 1 writes it.
-							if by := notes(log, logged); len(by) != 1 || !sameClient(by, row.logged, r.Completed) {
-								t.Errorf("the door logged %v, want %d requests of %s", by, r.Completed, row.logged)
-							}
-							return
-						}
-						// Each connection has its own port, so that no note is there twice.
-						for note, n := range notes(log, logged) {
-							if !strings.HasPrefix(note, strings.Trim(row.host, "[]")+":") || n != 1 {
-								t.Errorf("the door logged %d requests of %q, want one of each port of %s", n, note, row.host)
-							}
-						}
-						if got := len(notes(log, logged)); uint64(got) != r.Completed {
-							t.Errorf("the door logged %d clients, want %d", got, r.Completed)
-						}
-					})
+		for _, version := range []string{"v1", "v2"} {
+			var targets strings.Builder
+			for i, row := range rows {
+				port := portOf(t, door.http)
+				if row.scheme == "https" {
+					port = portOf(t, door.https)
 				}
+				fmt.Fprintf(&targets, `
+  - name: %s-%d
+    url: %s://%s:%s/
+    rate: 40
+    connections: 5
+    connection: {reuse: false, proxy_protocol: %[1]s, proxy_source: %[6]q}
+    %[7]s
+`, version, i, row.scheme, row.host, port, row.source, tlsOf(row.scheme, door.caFile))
+			}
+			before := door.counts()
+			results := once(t, 500*time.Millisecond, configured(t, "%s", targets.String())...)
+			if c := door.counts().since(before); c.requests != uint64(20*len(rows)) || c.connections != c.requests {
+				t.Errorf("%s counted %d requests and %d connections, want %d of both", door.name, c.requests, c.connections, 20*len(rows))
+			}
+			log := door.log()
+			for i, row := range rows {
+				t.Run(door.name+" "+version+" "+row.name, func(t *testing.T) {
+					if r := &results[i]; r.Failures != 0 {
+						t.Errorf("failures %v, want none", r.FailuresBy)
+					}
+					by := clients(t, log, fmt.Sprintf("%s-%d", version, i))
+					if row.logged != "" {
+						if by[netip.MustParseAddrPort(row.logged)] != 20 || len(by) != 1 {
+							t.Errorf("the door logged %v, want 20 requests of %s", by, row.logged)
+						}
+						return
+					}
+					for client, n := range by {
+						if client.Addr() != netip.MustParseAddr(strings.Trim(row.host, "[]")) || n != 1 {
+							t.Errorf("the door logged %d requests of %s, want one of each port of %s", n, client, row.host)
+						}
+					}
+					if len(by) != 20 {
+						t.Errorf("the door logged %d clients, want 20", len(by))
+					}
+				})
 			}
 		}
 	}
 }
 
-// sameClient reports whether that many requests were noted of a client, however
-// its address is written.
-func sameClient(notes map[string]uint64, client string, requests uint64) bool {
-	want := strings.LastIndex(client, ":")
-	for note, n := range notes {
-		i := strings.LastIndex(note, ":")
-		if i < 0 || note[i:] != client[want:] || n != requests {
+// clients returns how many requests of a target came from which client, as the
+// door logged it.
+func clients(t testing.TB, log testbed.Log, target string) map[netip.AddrPort]uint64 {
+	t.Helper()
+	by := map[netip.AddrPort]uint64{}
+	for note, n := range log.Notes {
+		text, ok := strings.CutPrefix(note, "steadyprobe/test (+"+target+") ")
+		if !ok {
 			continue
 		}
-		address, err := netip.ParseAddr(note[:i])
-		if err == nil && address == netip.MustParseAddr(client[:want]) {
-			return true
+		colon := max(strings.LastIndex(text, ":"), 0)
+		// nginx writes an address as version 1 of the header does.
+		client, err := netip.ParseAddrPort("[" + text[:colon] + "]" + text[colon:])
+		if err != nil {
+			client, err = netip.ParseAddrPort(text)
 		}
+		if err != nil {
+			t.Fatalf("reading the client %q: %v", text, err)
+		}
+		by[client] += n
 	}
-	return false
+	return by
 }
 
 // tlsOf returns the line of TLS settings for a scheme that needs one.
@@ -165,8 +181,8 @@ func TestPROXYHeaderOnKeptConnections(t *testing.T) {
 				t.Errorf("failures %v, %d connections; the door logged answers %v on %d, want 200 on 10 to 15",
 					r.FailuresBy, r.ConnectionsOpened, log.Codes, log.Connections)
 			}
-			if len(log.Notes) != 1 || log.Notes["203.0.113.7:40000"] < 200 {
-				t.Errorf("the door logged the clients %v, want the said one alone", log.Notes)
+			if by := clients(t, log, "door"); len(by) != 1 || by[netip.MustParseAddrPort("203.0.113.7:40000")] != 200 {
+				t.Errorf("the door logged the clients %v, want the said one alone", by)
 			}
 		})
 	}
