@@ -117,7 +117,6 @@ func (t *target) lookups() exporter.ResolverStats {
 	var present []netip.Addr
 	if t.config.DNS.PerAddress {
 		present = t.resolver.Addresses()
-		present = present[:min(len(present), mostAddresses)]
 	}
 	return exporter.ResolverStats{
 		Present:   present,

@@ -81,6 +81,7 @@ func (f *fakeTarget) copySnapshot(s *record.Snapshot) {
 		to.Address, to.Requests, to.Failures = from.Address, from.Requests, from.Failures
 		copyTo(&to.Latency, &from.Latency)
 	}
+	s.AddressRoom = from.AddressRoom
 	s.Certificate, s.Clamped, s.Windows = from.Certificate, from.Clamped, from.Windows
 }
 
@@ -143,8 +144,8 @@ func fullTarget() Target {
 		snapshot: emptySnapshot(),
 		resolver: ResolverStats{
 			Lookups: 7, NotFound: 1, TimedOut: 2, Failed: 3, Addresses: 4, Added: 6, Removed: 2,
-			// The last one has had no request.
-			Present: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
+			// Of the last two, which have had no request, one has a place of its own.
+			Present: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")},
 		},
 	}
 	l, s := &f.ledger, &f.snapshot
@@ -169,6 +170,7 @@ func fullTarget() Target {
 		{Address: netip.MustParseAddr("192.0.2.1"), Requests: 4, Failures: 1, Latency: distribution(b.Latency, 20*time.Millisecond)},
 		{Address: netip.MustParseAddr("192.0.2.9"), Requests: 1, Latency: distribution(b.Latency, time.Second)}, // has gone
 	}
+	s.AddressRoom = 1
 	return f.fill(Target{
 		Name: "full", URL: "https://shop.example.com/healthz", Rate: 1000, Reuse: true,
 		Labels:    map[string]string{"front": "ingress", "site": "fra1"},

@@ -145,8 +145,8 @@ type ResolverStats struct {
 	NotFound, TimedOut, Failed uint64 // lookups that failed, by reason; Failed is all other
 	Addresses                  int    // now
 	Added, Removed             uint64 // addresses
-	// Present are those addresses of now that have series of their own; none
-	// where that is not asked for.
+	// Present are the addresses of now, where series of each are asked for, as
+	// far as the snapshot has a place for them; else none.
 	Present []netip.Addr
 }
 

@@ -175,14 +175,18 @@ func (w *writer) byAddress(t *target, s *record.Snapshot, present []netip.Addr) 
 	if len(present) == 0 {
 		return
 	}
+	room := s.AddressRoom
 	for _, a := range present {
-		// One without requests is there at 0.
-		w.page.untried = record.AddressCount{Address: a}
-		count := &w.page.untried
-		if i := slices.IndexFunc(s.Addresses, func(c record.AddressCount) bool { return c.Address == a }); i >= 0 {
-			count = &s.Addresses[i]
+		i, found := slices.BinarySearchFunc(s.Addresses, a, func(c record.AddressCount, a netip.Addr) int { return c.Address.Compare(a) })
+		switch {
+		case found:
+			w.atAddress(t, &s.Addresses[i])
+		case room > 0:
+			// One without requests is there at 0, unless it would be one of the others.
+			w.page.untried = record.AddressCount{Address: a}
+			w.atAddress(t, &w.page.untried)
+			room--
 		}
-		w.atAddress(t, count)
 	}
 	if len(s.Addresses) > 0 && !s.Addresses[0].Address.IsValid() {
 		w.atAddress(t, &s.Addresses[0])

@@ -57,11 +57,16 @@ func (b *Backends) Named(name []byte) *Backend {
 	return one
 }
 
-// Forget gives the place of a backend to the next one that is heard of.
+// Forget gives the place of a backend to the next one that is heard of. One
+// that was forgotten before has no place to give.
 func (b *Backends) Forget(one *Backend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	after := maps.Clone(*b.known.Load())
+	before := *b.known.Load()
+	if before[one.Name] != one {
+		return
+	}
+	after := maps.Clone(before)
 	delete(after, one.Name)
 	b.known.Store(&after)
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -133,14 +134,21 @@ func (b *backends) snapshot(now probe.Instant, list []BackendCount) []BackendCou
 		}
 		list = append(list, BackendCount{Name: by.Name, Answers: one.answers})
 	}
-	slices.SortFunc(list, func(x, y BackendCount) int {
-		switch {
-		case x.Name < y.Name:
-			return -1
-		case x.Name > y.Name:
-			return 1
+	slices.SortFunc(list, func(x, y BackendCount) int { return strings.Compare(x.Name, y.Name) })
+	return together(list)
+}
+
+// together puts what was counted under the same name one after the other into
+// one: an answer may have been on its way here when its backend was forgotten,
+// and the table then gives the name to another one.
+func together(list []BackendCount) []BackendCount {
+	kept := list[:0]
+	for _, one := range list {
+		if n := len(kept); n > 0 && kept[n-1].Name == one.Name {
+			kept[n-1].Answers += one.Answers
+			continue
 		}
-		return 0
-	})
-	return list
+		kept = append(kept, one)
+	}
+	return kept
 }

@@ -50,7 +50,13 @@ func TestAddresses(t *testing.T) {
 	if diff := cmp.Diff(want, rows(&s)); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
+	if s.AddressRoom != 0 {
+		t.Errorf("room for %d addresses more, want none", s.AddressRoom)
+	}
 	r.KeepAddresses([]netip.Addr{b})
+	if r.Snapshot(&s); s.AddressRoom != 1 {
+		t.Errorf("room for %d addresses more, want 1", s.AddressRoom)
+	}
 	r.Record(answered(at, 8*time.Millisecond, c, probe.Success))
 	r.Snapshot(&s)
 	want = []row{{"invalid IP", 2, 1, 11}, {"10.0.0.2", 2, 1, 6}, {"2001:db8::1", 1, 0, 8}}
@@ -113,6 +119,40 @@ func TestBackendsThatFallSilent(t *testing.T) {
 	count("c", 2*time.Hour)
 	if diff := cmp.Diff([]BackendCount{{"c", 1}}, names(2*time.Hour)); diff != "" {
 		t.Errorf("a place that was given up is not given again (-want +got):\n%s", diff)
+	}
+}
+
+// TestBackendForgottenUnderWay has an answer whose backend is forgotten between
+// its end and its recording: later ones are of another backend of that name.
+func TestBackendForgottenUnderWay(t *testing.T) {
+	table := probe.NewBackends(1)
+	r := New(Options{Clock: probe.NewClock(), Backends: table})
+	record := func(by *probe.Backend, at time.Duration) {
+		s := answered(probe.Instant(time.Second+at), 0, netip.Addr{}, probe.Success)
+		s.Backend = by
+		r.Record(s)
+	}
+	counts := func(at time.Duration) []BackendCount {
+		var s Snapshot
+		r.snapshot(probe.Instant(time.Second+at), &s)
+		return s.Backends
+	}
+	first := table.Named([]byte("a"))
+	record(first, 0)
+	if got := counts(time.Hour); len(got) != 0 {
+		t.Errorf("got %v after an hour, want none", got)
+	}
+	record(first, time.Hour)
+	record(table.Named([]byte("a")), time.Hour+time.Minute)
+	if diff := cmp.Diff([]BackendCount{{"a", 2}}, counts(time.Hour+time.Minute)); diff != "" {
+		t.Errorf("backends (-want +got):\n%s", diff)
+	}
+	// The first one falls silent, the second one keeps its place.
+	if diff := cmp.Diff([]BackendCount{{"a", 1}}, counts(2*time.Hour)); diff != "" {
+		t.Errorf("backends (-want +got):\n%s", diff)
+	}
+	if table.Named([]byte("b")) != table.Other() {
+		t.Error("a has lost its place")
 	}
 }
 

@@ -265,6 +265,7 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 	s.Handshakes = append(s.Handshakes[:0], r.handshakes...)
 	s.Responses = append(s.Responses[:0], r.responses...)
 	s.Addresses = r.addresses.snapshot(s.Addresses)
+	s.AddressRoom = r.addresses.most - len(r.addresses.all)
 	s.Backends = r.backends.snapshot(now, s.Backends)
 	s.Certificate = r.chains.certificate()
 	s.Clamped = r.clamped

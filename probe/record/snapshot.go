@@ -84,6 +84,7 @@ type Snapshot struct {
 	Handshakes    []HandshakeCount
 	Responses     []ResponseCount
 	Addresses     []AddressCount // in their order; none where they are not asked for
+	AddressRoom   int            // how many addresses more would have a place of their own
 	Backends      []BackendCount // by name, without those silent for an hour
 	Certificate   Certificate
 	Clamped       uint64                            // latencies above the recordable range
