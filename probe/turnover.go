@@ -2,7 +2,6 @@ package probe
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -70,12 +69,23 @@ func (l *Link) takeOver() (*Link, CloseReason) {
 
 // SetAddresses says which addresses the target has from now on. Connections to
 // others are due: each is replaced, at once where it is idle, else after its
-// request, and then closed. Until it is called every address will do.
+// request, and then closed. A new address ends the wait of openings that failed
+// at the old ones. Until it is called every address will do.
 func (p *Prober) SetAddresses(addresses []netip.Addr) {
 	now := p.clock.Now()
-	var replacements []*Link
+	set := make(map[netip.Addr]struct{}, len(addresses))
+	for _, a := range addresses {
+		set[a] = struct{}{}
+	}
 	p.mu.Lock()
-	p.addresses = slices.Clone(addresses)
+	moved := p.gains(set)
+	p.addresses = set
+	var links []*Link
+	if moved && now < p.refill.next {
+		p.refill.next = 0
+		p.dispatch(now)
+		links = p.refillLinks(now)
+	}
 	for l := range p.links {
 		if l.conn == nil || l.retiring {
 			continue
@@ -83,18 +93,30 @@ func (p *Prober) SetAddresses(addresses []netip.Addr) {
 		l.removed = p.elsewhere(l.address)
 		if l.removed && l.busy == 0 {
 			if r := l.replaceIfDue(now); r != nil {
-				replacements = append(replacements, r)
+				links = append(links, r)
 			}
 		}
 	}
 	p.mu.Unlock()
-	for _, r := range replacements {
-		p.opener.Open(r)
+	for _, l := range links {
+		p.opener.Open(l)
 	}
+}
+
+// gains reports whether an address of the set is new. It is called with p.mu
+// held.
+func (p *Prober) gains(set map[netip.Addr]struct{}) bool {
+	for a := range set {
+		if _, known := p.addresses[a]; !known {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere reports whether a is no address of the target. It is called with
 // p.mu held.
 func (p *Prober) elsewhere(a netip.Addr) bool {
-	return len(p.addresses) > 0 && a.IsValid() && !slices.Contains(p.addresses, a)
+	_, there := p.addresses[a]
+	return len(p.addresses) > 0 && a.IsValid() && !there
 }

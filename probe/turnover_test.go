@@ -96,3 +96,44 @@ func TestRemovedAddressIsKeptWhileThereIsNoOther(t *testing.T) {
 		}
 	})
 }
+
+// TestNewAddressEndsTheWait moves a door whose openings have failed for so long
+// that the next one is seconds away. What carries no request is replaced, and
+// what is missing opened, at once all the same; not so where no address is new.
+func TestNewAddressEndsTheWait(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		target Target
+		from   []netip.Addr
+		opened uint64 // within 10 ms of the move to B
+	}{
+		{"kept open", Target{Rate: 1, Connections: 4, Reuse: true, Warm: true}, []netip.Addr{addressA}, 4},
+		{"opened when needed", Target{Rate: 1, Connections: 4, Reuse: true}, []netip.Addr{addressA}, 1},
+		{"no new address", Target{Rate: 1, Connections: 4, Reuse: true, Warm: true}, []netip.Addr{addressA, addressB}, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, row.target)
+				b.door.set(func(d *fakeDoor) { d.addresses = []netip.Addr{addressA} })
+				b.prober.SetAddresses([]netip.Addr{addressA})
+				b.pace(1, time.Second)
+				b.prober.WarmUp(t.Context())
+				b.door.set(func(d *fakeDoor) { d.fail = ConnectRefused })
+				b.prober.SetAddresses([]netip.Addr{addressB})
+				b.prober.SetAddresses(row.from)
+				b.sleep(10 * time.Millisecond)
+				before := b.prober.Ledger()
+				if before.OpeningFailures[ConnectRefused] == 0 {
+					t.Fatal("no opening has failed")
+				}
+				b.door.set(func(d *fakeDoor) { d.fail, d.addresses = Success, []netip.Addr{addressB} })
+				b.prober.SetAddresses([]netip.Addr{addressB})
+				b.sleep(10 * time.Millisecond)
+				if l := b.prober.Ledger(); l.Opened-before.Opened != row.opened {
+					t.Errorf("%d openings succeeded at once, want %d", l.Opened-before.Opened, row.opened)
+				}
+				b.close()
+			})
+		})
+	}
+}
