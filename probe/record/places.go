@@ -81,8 +81,8 @@ func (a *address) snapshot(list []AddressCount, to netip.Addr) []AddressCount {
 	return list
 }
 
-// KeepAddresses forgets the figures of all other addresses, so that what has
-// gone makes room.
+// KeepAddresses forgets the figures and the certificates of all other addresses,
+// so that what has gone makes room.
 func (r *Recorder) KeepAddresses(kept []netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,6 +91,7 @@ func (r *Recorder) KeepAddresses(kept []netip.Addr) {
 			delete(r.addresses.all, to)
 		}
 	}
+	r.chains.keep(kept)
 }
 
 // silence is how long a backend is remembered that answers no more.

@@ -233,7 +233,7 @@ func (r *Recorder) handshaken(s *probe.Sample) {
 		r.handshakes.count(&s.Handshake)
 	}
 	if s.Handshake.NotAfter != 0 {
-		r.chains.saw(&s.Handshake, s.End)
+		r.chains.saw(s.Address, &s.Handshake, s.End)
 	}
 }
 
