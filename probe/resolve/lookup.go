@@ -36,14 +36,24 @@ func standard(server netip.AddrPort) LookupFunc {
 		}
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err == nil {
-			// The resolver waits for an answer until its own time limit, even
-			// when nobody wants it any more. It cancels the context when it
-			// is done with the connection.
-			context.AfterFunc(ctx, func() { conn.Close() })
+			closeUnwanted(ctx, conn)
 		}
 		return conn, err
 	}
 	return (&net.Resolver{PreferGo: true, Dial: dial}).LookupNetIP
+}
+
+// closeUnwanted closes the connection of a question when nobody wants its answer
+// any more: the resolver would wait until its own time limit. It cancels the
+// context when it is done with the connection. The limit itself it has set as
+// the connection's deadline, and to close it then as well would make a silent
+// server look like a broken socket.
+func closeUnwanted(ctx context.Context, conn net.Conn) {
+	context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			conn.Close()
+		}
+	})
 }
 
 // early returns d, or up to a tenth less.

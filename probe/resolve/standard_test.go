@@ -2,10 +2,15 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/internal/dnsdoor"
@@ -169,6 +174,40 @@ func TestSilentServer(t *testing.T) {
 		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("Close took %v", took)
 		}
+	}
+}
+
+// TestCloseUnwanted holds that a question's own time limit is left to the
+// deadline of its connection, whose error says what it was: closed as well, a
+// silent server would be resolve/error whenever that came first.
+func TestCloseUnwanted(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		cancel bool // before the limit
+		want   error
+	}{
+		{"the limit", false, os.ErrDeadlineExceeded},
+		{"nobody wants the answer", true, io.ErrClosedPipe},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				conn, server := net.Pipe()
+				defer server.Close()
+				defer conn.Close()
+				closeUnwanted(ctx, conn)
+				// The resolver's deadline is that of the context; here it is a little
+				// later, so that a close at the limit comes first.
+				conn.SetDeadline(time.Now().Add(5*time.Second + time.Millisecond))
+				if tc.cancel {
+					cancel()
+				}
+				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, tc.want) {
+					t.Errorf("reading ended with %v, want %v", err, tc.want)
+				}
+			})
+		})
 	}
 }
 
