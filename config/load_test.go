@@ -123,6 +123,12 @@ func TestWarnings(t *testing.T) {
 		{"too few ports for bare TCP", "limits: {allow_closed_loop: true}\ntargets:\n- {name: a, url: 'tcp://h:1', rate: 471}\n- {name: b, url: 'tcp://h:2', rate: max}", []string{
 			"fuzz.yml:3: targets[0].rate: a connection per tick at 471 requests/s may hold 28260 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470",
 			"fuzz.yml:4: targets[1].rate: a connection per tick in a closed loop may hold all 28232 local ports (60 s each) that there are per address of the door, and then requests fail; write a rate of at most 470"}},
+		// 1 GiB / 1024 = 1 MiB, which is the default
+		{"bodies that fit", door + "connections: 1024, expect: {body: ok}}", nil},
+		{"bodies that are not kept", door + "connections: 5000, expect: {max_body: 1GiB, body_size: 2, headers: {A: b}}}", nil},
+		{"bodies that take much memory", door + "connections: 1025, expect: {body_contains: ok}}\n- {name: b, url: 'tcp://h:1', rate: 1, connections: 2, tcp: {expect: ok}, expect: {max_body: 513MiB}}", []string{
+			"fuzz.yml:2: targets[0].expect.max_body: 1025 connections that may each keep a body of 1MiB until it is whole may take more than 1GiB of memory; write a smaller max_body, or fewer connections",
+			"fuzz.yml:3: targets[1].expect.max_body: 2 connections that may each keep a body of 513MiB until it is whole may take more than 1GiB of memory; write a smaller max_body, or fewer connections"}},
 		{"long timeouts", door + "timeout: 2s, timeouts: {connect: 3s, tls: 2s, response: 2001ms}}", []string{
 			"fuzz.yml:2: targets[0].timeouts.connect: is longer than timeout (2s), which ends the request before; write less, or a longer timeout",
 			"fuzz.yml:2: targets[0].timeouts.response: is longer than timeout (2s), which ends the request before; write less, or a longer timeout"}},

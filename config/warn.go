@@ -22,6 +22,7 @@ func (c *checker) warnings(t *Target) {
 	c.tlsWithoutTLS(t)
 	c.tlsChoices(t)
 	c.nothingToLookUp(t)
+	c.keptBodies(t)
 	if b := &t.Backend; b.Header == "" && b.Body.IsZero() && b.Most != builtInTarget().Backend.Most && !c.inherited("backend.most") && c.good("backend") {
 		c.warn("backend.most", "limits nothing, as nothing says who answered; write backend.header or backend.body too, or remove it")
 	}
@@ -105,6 +106,23 @@ func (c *checker) nothingToLookUp(t *Target) {
 		if !c.inherited(path) && settingAt(t, path).Interface() != settingAt(&silent, path).Interface() {
 			c.warn(path, "has no effect, as the address in %s is dialled and nothing is looked up; write a name there, or remove it", from)
 		}
+	}
+}
+
+// mostKept is how much the bodies that a target's connections keep may come to
+// before that is warned about.
+const mostKept = Size(1) << 30
+
+// keptBodies warns about memory that a door may fill.
+func (c *checker) keptBodies(t *Target) {
+	e := &t.Expect
+	keeps := !e.Body.IsZero() || e.BodyContains != "" || !t.Backend.Body.IsZero() || !t.TCP.Expect.IsZero()
+	if !keeps || !c.good("expect", "connections") {
+		return
+	}
+	if e.MaxBody > mostKept/Size(t.Connections) {
+		c.warn("expect.max_body", "%d connections that may each keep a body of %s until it is whole may take more than %s of memory; write a smaller max_body, or fewer connections",
+			t.Connections, e.MaxBody, mostKept)
 	}
 }
 
