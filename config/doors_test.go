@@ -71,17 +71,15 @@ func TestGroups(t *testing.T) {
 
 func TestPattern(t *testing.T) {
 	t.Parallel()
-	p, err := NewPattern(`^a+$`)
-	checkError(t, err, "")
+	var p, none Pattern
+	checkError(t, p.parseText(`^a+$`), "")
 	equal(t, "text", p.String(), `^a+$`)
 	equal(t, "match", p.Regexp().MatchString("aaa"), true)
-	none, err := NewPattern("")
-	checkError(t, err, "")
+	checkError(t, none.parseText(""), "")
 	equal(t, "none", none.IsZero(), true)
 	equal(t, "none", none.Regexp() == nil, true)
 	equal(t, "no text", none.String(), "")
-	_, err = NewPattern(`(?<=a)b`)
-	checkError(t, err, `is not a regular expression: invalid named capture "(?<=a)b"; write one in the syntax of RE2, such as ^ok, with \ in front of signs that mean themselves`)
+	checkError(t, none.parseText(`(?<=a)b`), `is not a regular expression: invalid named capture "(?<=a)b"; write one in the syntax of RE2, such as ^ok, with \ in front of signs that mean themselves`)
 }
 
 // TestDefaultsOfDoors lets targets replace what the defaults say, or have no

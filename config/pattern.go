@@ -12,13 +12,6 @@ import (
 // none. It may be used concurrently.
 type Pattern struct{ expression *regexp.Regexp }
 
-// NewPattern returns text as a pattern. The empty text is none.
-func NewPattern(text string) (Pattern, error) {
-	var p Pattern
-	err := p.parseText(text)
-	return p, err
-}
-
 // Regexp returns the compiled expression, or nil where there is none.
 func (p Pattern) Regexp() *regexp.Regexp { return p.expression }
 
