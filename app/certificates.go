@@ -34,8 +34,15 @@ type certificates struct {
 
 func newCertificates(t *config.Target, clock probe.Clock, logger *slog.Logger) *certificates {
 	c := &certificates{target: t, clock: clock, logger: logger, files: t.TLSFiles()}
-	c.seen = c.look()
+	c.seen = make([]os.FileInfo, len(c.files))
 	c.current.Store(t.TLSConfig())
+	// The files may have changed since the configuration was read. If they
+	// cannot be used by now, the first handshake finds that out, and says so.
+	now := c.look()
+	if fresh, err := t.ReloadTLS(); err == nil {
+		c.seen = now
+		c.current.Store(fresh)
+	}
 	return c
 }
 

@@ -69,6 +69,47 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
+// TestCertificatesThatChangeAtOnce replaces files between the reading of the
+// configuration and its use.
+func TestCertificatesThatChangeAtOnce(t *testing.T) {
+	ca := testcert.NewCA(t, "test", testcert.Options{})
+	first, second := ca.Leaf(t, testcert.Options{Client: true}), ca.Leaf(t, testcert.Options{Client: true})
+	for _, row := range []struct {
+		name  string
+		whole bool
+		want  []byte
+		log   string
+	}{
+		{"both", true, second.Certificate[0], ""},
+		{"the certificate only", false, first.Certificate[0], "do not go together"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			cert, key := testcert.Write(t, first)
+			newCert, newKey := testcert.Write(t, second)
+			target, err := config.ForURL("https://localhost/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			target.TLS.CertFile, target.TLS.KeyFile = cert, key
+			if _, err := target.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			replace(t, cert, newCert)
+			if row.whole {
+				replace(t, key, newKey)
+			}
+			var log bytes.Buffer
+			c := newCertificates(&target, probe.NewClock(), slog.New(slog.NewTextHandler(&log, nil)))
+			if got := c.config().Certificates[0].Certificate[0]; !bytes.Equal(got, row.want) {
+				t.Error("another certificate is shown")
+			}
+			if !strings.Contains(log.String(), row.log) || (row.log == "") != (log.Len() == 0) {
+				t.Errorf("logged %q, want %q", &log, row.log)
+			}
+		})
+	}
+}
+
 func TestCertificatesWithoutFiles(t *testing.T) {
 	target, err := config.ForURL("https://localhost/")
 	if err != nil {
