@@ -138,6 +138,8 @@ func (p *opening) connect(ctx context.Context, address netip.AddrPort) probe.Out
 	if err != nil && both && ctx.Err() == nil && !localResource(err) {
 		if second, err2 := p.dialWithin(ctx, other, p.connectTimeout); err2 == nil {
 			conn, err = second, nil
+		} else {
+			p.sample.Address = address.Addr() // that the error is of
 		}
 	}
 	p.sample.Connect = p.elapsed()

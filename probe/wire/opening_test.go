@@ -38,7 +38,7 @@ func TestAddress(t *testing.T) {
 	}{
 		{"one", []netip.Addr{four}, nil, four},
 		{"the other family", []netip.Addr{six, four}, only4, four},
-		{"the other family, in vain", []netip.Addr{six, four}, fails, four},
+		{"the other family, in vain", []netip.Addr{six, four}, fails, six}, // whose error it is
 		{"refused", []netip.Addr{six}, fails, six},
 		{"no address", nil, nil, netip.Addr{}},
 	} {
