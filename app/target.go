@@ -93,6 +93,7 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		Reuse:          c.Connection.Reuse,
 		Objective:      c.Objective.Latency,
 		ObjectiveRatio: c.Objective.Ratio,
+		Bare:           !c.URL.HTTP(),
 		TLS:            c.URL.TLS(),
 		Proxy:          c.Connection.ProxyProtocol != "none",
 		Named:          !t.resolver.Literal(),

@@ -128,6 +128,7 @@ type Target struct {
 	ObjectiveRatio float64       // 0: none
 
 	// What the target can meet; it decides which series exist from the start.
+	Bare    bool // connections below HTTP, one for each request
 	TLS     bool // TLS handshakes
 	Named   bool // the host is a name, so that lookups happen
 	Proxy   bool // a PROXY header is sent
@@ -162,7 +163,13 @@ func (t *Target) meets(o probe.Outcome) bool {
 	case probe.StageTLS:
 		return t.TLS
 	}
-	return o != probe.ScheduleExpired || !t.closed()
+	switch o {
+	case probe.ScheduleExpired:
+		return !t.closed()
+	case probe.ReadStale, probe.WriteStale, probe.ReadTruncated, probe.ResponseStatus, probe.ResponseSize, probe.ResponseHeader, probe.ResponseProtocol:
+		return !t.Bare
+	}
+	return true
 }
 
 // opens reports whether o is a way in which opening a connection fails.
