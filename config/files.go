@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -17,6 +18,7 @@ import (
 )
 
 var (
+	errCutOff    = errors.New("holds a certificate that is cut off, or does not begin on a line of its own")
 	errDirectory = errors.New("is a directory")
 	errTooLarge  = errors.New("is too large")
 )
@@ -165,6 +167,10 @@ func (f *files) fillTLS(c *checker, t *TLS) {
 		c.fail("tls.key_file", "key %s is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it", quote(t.KeyFile))
 		return
 	}
+	if cutOff(t.cert) {
+		c.fail("tls.cert_file", "file %s %s; write the path of a PEM certificate, and of those that lead to its authority, where the door lacks them", quote(t.CertFile), errCutOff)
+		return
+	}
 	if _, err := tls.X509KeyPair([]byte(t.cert.Reveal()), []byte(t.key.Reveal())); err != nil {
 		text := strings.TrimPrefix(err.Error(), "tls: ")
 		c.fail("tls.cert_file", "certificate %s and key %s do not go together: %s; write the paths of a PEM certificate and of its key", quote(t.CertFile), quote(t.KeyFile), text)
@@ -197,8 +203,28 @@ func authorities(text Secret) (*x509.CertPool, error) {
 		pool.AddCert(certificate)
 		n++
 	}
-	if n == 0 {
+	switch {
+	case cutOff(text):
+		return nil, errCutOff
+	case n == 0:
 		return nil, errors.New("holds no PEM certificate")
 	}
 	return pool, nil
+}
+
+// cutOff reports whether a PEM file has certificates that begin and cannot be
+// decoded. Decoding passes over them, so that a file which is being written
+// would be a good one with fewer certificates.
+func cutOff(text Secret) bool {
+	whole, rest := 0, []byte(text.Reveal())
+	begun := bytes.Count(rest, []byte("-----BEGIN CERTIFICATE-----"))
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return whole < begun
+		}
+		if block.Type == "CERTIFICATE" {
+			whole++
+		}
+	}
 }

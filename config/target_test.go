@@ -214,7 +214,17 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(old, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// As a file is while it is being written, and one that was put together of
+	// files without a line feed at their ends.
+	cut, joined := filepath.Join(folder, "cut.pem"), filepath.Join(folder, "joined.pem")
+	if err := os.WriteFile(cut, []byte(authority+authority[:len(authority)/2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(joined, []byte(strings.TrimSpace(authority)+authority), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const passphrase = " is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it"
+	const lost = " holds a certificate that is cut off, or does not begin on a line of its own"
 	const together = "; write the paths of a PEM certificate and of its key"
 	for _, row := range []struct {
 		name string
@@ -230,6 +240,10 @@ func TestCertificates(t *testing.T) {
 		{"authority written", TLS{CA: authority}, ""},
 		{"authority twice", TLS{CA: authority, CAFile: cert}, "tls.ca_file: the authorities are there twice; write ca or ca_file"},
 		{"key as authority written", TLS{CA: "-----BEGIN"}, "tls.ca: holds no PEM certificate; write the certificates of the authorities in PEM"},
+		{"authority cut off", TLS{CAFile: cut}, "tls.ca_file: file " + quote(cut) + lost + "; write the path of a PEM file with the certificates of the authorities"},
+		{"authorities on one line", TLS{CAFile: joined}, "tls.ca_file: file " + quote(joined) + lost + "; write the path of a PEM file with the certificates of the authorities"},
+		{"authority written and cut off", TLS{CA: authority + authority[:100]}, "tls.ca:" + lost + "; write the certificates of the authorities in PEM"},
+		{"chain cut off", TLS{CertFile: cut, KeyFile: key}, "tls.cert_file: file " + quote(cut) + lost + "; write the path of a PEM certificate, and of those that lead to its authority, where the door lacks them"},
 		{"broken authority", TLS{CAFile: broken}, "tls.ca_file: file " + quote(broken) + " holds a certificate that cannot be parsed; write the path of a PEM file with the certificates of the authorities"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
