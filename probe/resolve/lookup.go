@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -40,7 +41,15 @@ func standard(server netip.AddrPort) LookupFunc {
 		}
 		return conn, err
 	}
-	return (&net.Resolver{PreferGo: true, Dial: dial}).LookupNetIP
+	resolver := &net.Resolver{PreferGo: true, Dial: dial}
+	return func(ctx context.Context, network, host string) ([]netip.Addr, error) {
+		found, err := resolver.LookupNetIP(ctx, network, host)
+		var dns *net.DNSError
+		if server.IsValid() && errors.As(err, &dns) && dns.Server != "" {
+			dns.Server = server.String() // not the system's, which it thinks it has asked
+		}
+		return found, err
+	}
 }
 
 // closeUnwanted closes the connection of a question when nobody wants its answer
@@ -141,6 +150,14 @@ func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, prob
 	o := outcome(ctx, err, len(found))
 	if o != probe.Success && errors.Is(ctx.Err(), context.Canceled) {
 		return nil, probe.ScheduleShutdown
+	}
+	if o != probe.Success {
+		if err == nil {
+			err = fmt.Errorf("looking up %q: no usable address in the answer", r.options.Host)
+		}
+		r.mu.Lock()
+		r.why = err
+		r.mu.Unlock()
 	}
 	return found, o
 }

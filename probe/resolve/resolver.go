@@ -83,6 +83,7 @@ type Resolver struct {
 	due     probe.Instant // when the clock looks up
 	inARow  int           // lookups that failed
 	failed  probe.Outcome // of the last lookup that did
+	why     error         // what a failed lookup said last
 	stands  probe.Instant // until then the failure is the answer, while no address is known
 	figures Stats
 }
@@ -180,6 +181,14 @@ func (r *Resolver) deal() (a netip.AddrPort, stands bool, o probe.Outcome) {
 		return netip.AddrPort{}, false, probe.ResolveTimeout // nobody has waited for the end of a lookup
 	}
 	return netip.AddrPort{}, now < r.stands, r.failed
+}
+
+// Failure returns what the last lookup that failed said of it; nil: none has
+// failed.
+func (r *Resolver) Failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why
 }
 
 // Other returns an address of the other family than that of failed, if one is

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,7 @@ func TestStandardResolver(t *testing.T) {
 		want      string        // addresses
 		outcome   probe.Outcome // of Pick
 		tcp       bool
+		why       string // of the failure; empty: not looked at
 	}{
 		{name: "both families", want: "10.0.0.1 10.0.0.2 2001:db8::1"},
 		{name: "without the dot", host: "door.test", want: "10.0.0.1 10.0.0.2 2001:db8::1"},
@@ -54,11 +56,11 @@ func TestStandardResolver(t *testing.T) {
 		{name: "slow", behaviour: dnsdoor.Behaviour{Delay: 5 * time.Millisecond}, want: "10.0.0.1 10.0.0.2 2001:db8::1"},
 		{name: "truncated", behaviour: dnsdoor.Behaviour{Truncate: true}, want: "10.0.0.1 10.0.0.2 2001:db8::1", tcp: true},
 		{name: "100 addresses", host: "many.test.", want: text(parsed(many)), tcp: true}, // 12 + 16·100 bytes: more than the 1,232 that are asked for
-		{name: "no such name", host: "gone.test.", outcome: probe.ResolveNotFound},
+		{name: "no such name", host: "gone.test.", why: "lookup gone.test. on SERVER: no such host", outcome: probe.ResolveNotFound},
 		{name: "no address", host: "empty.test.", outcome: probe.ResolveNotFound},
 		{name: "only the other family", host: "four.test.", family: IPv6, outcome: probe.ResolveNotFound},
 		{name: "preferred family absent", host: "four.test.", family: PreferIPv6, want: "10.0.0.1"},
-		{name: "SERVFAIL", behaviour: dnsdoor.Behaviour{Error: dnsdoor.ServerFailure}, outcome: probe.ResolveError},
+		{name: "SERVFAIL", why: "lookup door.test. on SERVER: server misbehaving", behaviour: dnsdoor.Behaviour{Error: dnsdoor.ServerFailure}, outcome: probe.ResolveError},
 		{name: "refused", behaviour: dnsdoor.Behaviour{Error: dnsdoor.Refused}, outcome: probe.ResolveError},
 		{name: "SERVFAIL for AAAA alone", behaviour: dnsdoor.Behaviour{Only: "AAAA", Error: dnsdoor.ServerFailure}, want: "10.0.0.1 10.0.0.2"},
 	} {
@@ -77,6 +79,9 @@ func TestStandardResolver(t *testing.T) {
 			_, looked, o := r.Pick(t.Context())
 			if got := text(r.Addresses()); got != tc.want || o != tc.outcome || !looked {
 				t.Errorf("addresses %q, %v, want %q, %v", got, o, tc.want, tc.outcome)
+			}
+			if want := strings.ReplaceAll(tc.why, "SERVER", s.Addr().String()); want != "" && r.Failure().Error() != want {
+				t.Errorf("failed because %q, want %q", r.Failure(), want)
 			}
 			if n := s.Counts(); (n.TCP > 0) != tc.tcp || n.UDP == 0 {
 				t.Errorf("the server counted %+v, want questions over TCP: %v", n, tc.tcp)

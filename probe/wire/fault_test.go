@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -372,7 +373,13 @@ func TestResolveFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{Timeout: 100 * time.Millisecond}
+				var told []error
+				o := Options{Timeout: 100 * time.Millisecond, FirstFailure: func(o probe.Outcome, err error) {
+					if o != tc.want {
+						t.Errorf("told of %v", o)
+					}
+					told = append(told, err)
+				}}
 				o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: 1, Clock: probe.NewClock(), Lookup: tc.lookup, Refresh: time.Minute})
 				r := newRig(t, "127.0.0.1:1", o, probe.Target{})
 				s := r.send()
@@ -381,6 +388,9 @@ func TestResolveFaults(t *testing.T) {
 				}
 				if want := map[probe.Outcome]time.Duration{probe.ResolveTimeout: o.Timeout}[tc.want]; s.Resolve != want {
 					t.Errorf("resolve took %v, want %v", s.Resolve, want)
+				}
+				if r.send(); len(told) != 1 || told[0] != o.Resolver.Failure() {
+					t.Errorf("told %v, want once what the resolver said", told)
 				}
 			})
 		})
@@ -407,6 +417,36 @@ func TestRefusedCertificateIsKnown(t *testing.T) {
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "expired") {
 		t.Errorf("told %v, want once that it has expired", told)
+	}
+}
+
+// TestRefusalBehindTheHandshakeIsTold has a client without the certificate that
+// the door demands, which TLS 1.3 says only after the handshake.
+func TestRefusalBehindTheHandshakeIsTold(t *testing.T) {
+	a := newAuthority(t, testcert.Options{})
+	demanding := &tls.Config{Certificates: []tls.Certificate{a.leaf}, ClientAuth: tls.RequireAnyClientCert}
+	for _, tc := range []struct {
+		name string
+		rig  func(address string, tell func(probe.Outcome, error)) *rig
+	}{
+		{"http", func(address string, tell func(probe.Outcome, error)) *rig {
+			return newRig(t, address, Options{TLSConfig: fixed(a.client), FirstFailure: tell}, probe.Target{})
+		}},
+		{"bare", func(address string, tell func(probe.Outcome, error)) *rig {
+			return newStreamRig(t, address, StreamOptions{TLSConfig: fixed(a.client), Expect: regexp.MustCompile("x"), FirstFailure: tell}, probe.Target{})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var told []string
+			r := tc.rig(door.Listen(t, door.TLS(demanding, door.Silent())).Addr(), func(o probe.Outcome, err error) {
+				told = append(told, o.String()+": "+err.Error())
+			})
+			r.send()
+			r.send()
+			if want := "tls/alert: remote error: tls: certificate required"; len(told) != 1 || told[0] != want {
+				t.Errorf("told %q, want %q once", told, want)
+			}
+		})
 	}
 }
 

@@ -201,6 +201,9 @@ func (c *http1) ended(err error, now probe.Instant) bool {
 		}
 	}
 	outcome := c.lostOutcome(err, now)
+	if isAlert(err) {
+		c.opener.explain(outcome, err) // TLS 1.3 refuses client certificates here
+	}
 	return c.complete(outcome, lostReason(outcome, err), now)
 }
 

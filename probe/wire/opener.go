@@ -30,8 +30,9 @@ type Options struct {
 	MaxHeader int         // bytes of the answer's header
 	MaxBody   int64       // bytes of the answer's body
 
-	// FirstFailure is told why a connection could not be made or secured, the
-	// first time that one fails with this outcome. It may be called concurrently; nil: nobody is told.
+	// FirstFailure is told why a connection could not be made or secured, or was
+	// refused behind the handshake, the first time that one fails with this
+	// outcome. It may be called concurrently; nil: nobody is told.
 	FirstFailure func(probe.Outcome, error)
 }
 

@@ -105,8 +105,14 @@ func (p *opening) attempt() probe.Outcome {
 		p.sample.Resolve = p.elapsed()
 		p.sample.Did = p.sample.Did.With(probe.PhaseResolve)
 	}
-	if outcome == probe.Success {
+	switch outcome {
+	case probe.Success:
 		outcome = p.connect(ctx, address)
+	case probe.ScheduleShutdown:
+	default:
+		if why := p.resolver.Failure(); why != nil && p.link.Context().Err() == nil {
+			p.explain(outcome, why)
+		}
 	}
 	if outcome == probe.Success && p.proxy.Version != 0 {
 		outcome = p.announce(ctx)

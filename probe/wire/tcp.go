@@ -275,6 +275,8 @@ func (c *stream) lost(err, writeErr error, started bool) (probe.Outcome, probe.C
 		outcome = writeOutcome(writeErr)
 	case outcome == probe.ReadTruncated:
 		outcome = probe.ResponseBody // all came that the door had to say
+	case isAlert(err):
+		c.explain(outcome, err) // TLS 1.3 refuses client certificates here
 	}
 	return outcome, lostReason(outcome, err)
 }
