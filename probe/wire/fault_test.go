@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -389,7 +390,7 @@ func TestResolveFaults(t *testing.T) {
 				if want := map[probe.Outcome]time.Duration{probe.ResolveTimeout: o.Timeout}[tc.want]; s.Resolve != want {
 					t.Errorf("resolve took %v, want %v", s.Resolve, want)
 				}
-				if r.send(); len(told) != 1 || told[0] != o.Resolver.Failure() {
+				if r.send(); len(told) != 1 || !errors.Is(told[0], o.Resolver.Failure()) {
 					t.Errorf("told %v, want once what the resolver said", told)
 				}
 			})
