@@ -37,11 +37,12 @@ func (d *fakeDoor) set(f func(*fakeDoor)) {
 func (d *fakeDoor) Open(l *Link) {
 	d.mu.Lock()
 	d.openers++
+	number := d.openers
 	d.mu.Unlock()
 	go func() {
 		d.mu.Lock()
 		wait, fail := d.open, d.fail
-		if d.refuse > 0 && d.openers%(d.refuse+1) != 0 {
+		if d.refuse > 0 && number%(d.refuse+1) != 0 {
 			fail = ConnectRefused
 		}
 		d.mu.Unlock()
@@ -57,7 +58,7 @@ func (d *fakeDoor) Open(l *Link) {
 		s.Connect = s.End.Sub(s.Begun)
 		d.mu.Lock()
 		if n := len(d.addresses); n > 0 {
-			s.Address = d.addresses[(d.openers-1)%n]
+			s.Address = d.addresses[(number-1)%n]
 		}
 		d.mu.Unlock()
 		if fail != Success {

@@ -53,6 +53,7 @@ func (l *Link) takeOver() (*Link, CloseReason) {
 	}
 	l.replaces = nil
 	old.replacing = false
+	p.refill.delay = 0 // some openings lead somewhere: the next wait is a short one
 	why := old.due
 	if _, there := p.links[old]; !there || old.retiring {
 		old = nil

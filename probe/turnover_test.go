@@ -137,3 +137,38 @@ func TestNewAddressEndsTheWait(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadAddressBesideOneThatLives replaces connections where every second
+// opening fails. A dead address must not keep the others from being used, nor
+// connections alive that are due, for as long as a dead door would be waited for.
+func TestDeadAddressBesideOneThatLives(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		maxAge time.Duration
+		reason CloseReason
+	}{
+		{"removed address", 0, CloseAddressRemoved},
+		{"max_age", 2 * time.Second, CloseMaxAge},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, Target{Rate: 1000, Connections: 20, Reuse: true, MaxAge: row.maxAge})
+				b.door.set(func(d *fakeDoor) { d.addresses = []netip.Addr{addressA} })
+				b.prober.SetAddresses([]netip.Addr{addressA})
+				b.pace(20, 0)
+				b.door.set(func(d *fakeDoor) { d.refuse = 1 })
+				if row.maxAge == 0 {
+					b.door.set(func(d *fakeDoor) { d.addresses = []netip.Addr{addressB} })
+					b.prober.SetAddresses([]netip.Addr{addressB})
+				}
+				// At least one is replaced in each wait of 100 ms, and one fails: 2 s for
+				// 20 connections. With waits of up to 5 s it would be a minute.
+				b.pace(4500, time.Millisecond)
+				if l := b.prober.Ledger(); l.Closed[row.reason] < 20 || l.OpeningFailures[ConnectRefused] == 0 {
+					t.Errorf("closed %v, %d openings failed, want all 20 connections replaced", l.Closed, l.OpeningFailures[ConnectRefused])
+				}
+				b.close()
+			})
+		})
+	}
+}
