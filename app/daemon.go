@@ -174,7 +174,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	}
 	exported := make([]exporter.Target, len(d.config.Targets))
 	for i, c := range d.config.Targets {
-		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds, Closed: c.Rate.Max()})}
+		p := &probed{recorder: record.New(d.engine.recording(&c, histograms.Bounds))}
 		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
 			return err
 		}
@@ -207,6 +207,7 @@ func (d *daemon) start(ctx context.Context) {
 	d.observer.start()
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
+		p.resolver.Start()
 		d.starting.Go(func() {
 			p.prober.WarmUp(ctx)
 			if ctx.Err() != nil {

@@ -462,6 +462,34 @@ func BenchmarkPageOf1000Targets(b *testing.B) {
 	}
 }
 
+// A target that tells addresses and backends apart has a table of each; the one
+// that does not has none.
+func TestPagePlaces(t *testing.T) {
+	k := newKit()
+	k.targets = []Target{apiTarget(), {Name: "plain"}}
+	text := body(t, ask(k.handler(t), "GET", "/"))
+	for _, want := range []string{
+		`<th role="rowheader" scope="row" class="word">10.0.0.1</th>
+<td role="cell" data-label="Requests">8</td>
+<td role="cell" data-label="Failed" class="bad">2</td>
+<td role="cell" data-label="p50">100 µs</td>
+<td role="cell" data-label="p99">–</td>`,
+		`<th role="rowheader" scope="row" class="word">web-1</th>
+<td role="cell" data-label="Answers">7</td>
+<td role="cell" data-label="Share">100 %</td>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have\n%s", want)
+		}
+	}
+	k = newKit()
+	k.targets = []Target{{Name: "plain"}}
+	text = body(t, ask(k.handler(t), "GET", "/"))
+	if strings.Contains(text, "By address") || strings.Contains(text, "By backend") {
+		t.Error("the page has tables of what nothing is known of")
+	}
+}
+
 func TestRateKept(t *testing.T) {
 	for _, row := range []struct {
 		rate, kept float64
