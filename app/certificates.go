@@ -15,6 +15,11 @@ import (
 // looksEvery is how often the files of a target's TLS are looked at, at most.
 const looksEvery = time.Second
 
+// fullEvery is how often a handshake is made in full where sessions are resumed:
+// a resumed one does not show the door's certificate, and a door whose ticket
+// keys outlive the certificate would be thought to have the old one for ever.
+const fullEvery = time.Minute
+
 // certificates gives the TLS configuration of a target, and reads its files
 // again when they have changed. Files that cannot be used change nothing. It may
 // be used concurrently.
@@ -25,6 +30,7 @@ type certificates struct {
 
 	current atomic.Pointer[tls.Config]
 	next    atomic.Int64 // instant of the next look
+	full    atomic.Int64 // instant of the next handshake that resumes nothing
 
 	mu     sync.Mutex
 	files  []string
@@ -36,6 +42,7 @@ func newCertificates(t *config.Target, clock probe.Clock, logger *slog.Logger) *
 	c := &certificates{target: t, clock: clock, logger: logger, files: t.TLSFiles()}
 	c.seen = make([]os.FileInfo, len(c.files))
 	c.current.Store(t.TLSConfig())
+	c.full.Store(int64(clock.Now().Add(fullEvery))) // the first one has nothing to resume
 	// The files may have changed since the configuration was read. If they
 	// cannot be used by now, the first handshake finds that out, and says so.
 	now := c.look()
@@ -48,13 +55,25 @@ func newCertificates(t *config.Target, clock probe.Clock, logger *slog.Logger) *
 
 // config returns what the next handshake is made with.
 func (c *certificates) config() *tls.Config {
-	if now := int64(c.clock.Now()); len(c.files) > 0 && now >= c.next.Load() && c.mu.TryLock() {
+	now := int64(c.clock.Now())
+	if len(c.files) > 0 && now >= c.next.Load() && c.mu.TryLock() {
 		c.next.Store(now + int64(looksEvery))
 		c.refresh()
 		c.mu.Unlock()
 	}
-	return c.current.Load()
+	current := c.current.Load()
+	if due := c.full.Load(); now >= due && current.ClientSessionCache != nil && c.full.CompareAndSwap(due, now+int64(fullEvery)) {
+		current = current.Clone()
+		current.ClientSessionCache = unresumed{current.ClientSessionCache}
+	}
+	return current
 }
+
+// unresumed is a cache whose sessions a handshake does not see, though it leaves
+// its own there.
+type unresumed struct{ tls.ClientSessionCache }
+
+func (unresumed) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 
 // refresh is called with mu held.
 func (c *certificates) refresh() {

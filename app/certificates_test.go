@@ -2,7 +2,9 @@ package app
 
 import (
 	"bytes"
+	"crypto/tls"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -119,4 +121,47 @@ func TestCertificatesWithoutFiles(t *testing.T) {
 	if got := c.config(); got == nil || got != c.config() || got.ServerName != "localhost" {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// TestCertificateOfADoorThatResumes has a door replace its certificate and go on
+// resuming sessions that began under the old one.
+func TestCertificateOfADoorThatResumes(t *testing.T) {
+	ca := testcert.NewCA(t, "test", testcert.Options{})
+	served := ca.Leaf(t, testcert.Options{})
+	door := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &served, nil }}
+	target, err := config.ForURL("https://localhost/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.TLS.CA = string(ca.PEM())
+	if _, err := target.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c := newCertificates(&target, probe.NewClock(), quiet())
+	shake := func(what string, resumed bool, leaf tls.Certificate) {
+		t.Helper()
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			defer far.Close()
+			server := tls.Server(far, door)
+			_, _ = server.Write([]byte("x")) // behind the tickets
+		}()
+		client := tls.Client(near, c.config())
+		if _, err := client.Read(make([]byte, 1)); err != nil {
+			t.Fatal(what, err)
+		}
+		state := client.ConnectionState()
+		if state.DidResume != resumed || !bytes.Equal(state.PeerCertificates[0].Raw, leaf.Certificate[0]) {
+			t.Errorf("%s: resumed %v, want %v and the right certificate", what, state.DidResume, resumed)
+		}
+	}
+	first := served
+	shake("first", false, first)
+	shake("second", true, first)
+	served = ca.Leaf(t, testcert.Options{})
+	shake("the certificate is new, the session is not", true, first)
+	c.full.Store(0) // a minute is over
+	shake("a minute later", false, served)
+	shake("after that", true, served)
 }

@@ -40,7 +40,7 @@ func (e *evidence) who() *probe.Backend {
 		return e.backend.of(e.name)
 	}
 	if e.backend.body != nil {
-		if m := e.backend.body.FindSubmatch(e.body); len(m) > 1 && len(m[1]) > 0 {
+		if m := e.turns.find(e.backend.body, e.body); len(m) > 1 && len(m[1]) > 0 {
 			return e.backend.of(m[1])
 		}
 	}

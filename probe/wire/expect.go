@@ -43,18 +43,19 @@ type judge struct {
 	names   [][]byte // of the headers
 	backend backendRule
 	keeps   bool // the body must be kept
+	turns   *Turns
 }
 
 // newJudge returns nil where nothing is expected and nothing tells backends
 // apart.
-func newJudge(e Expect, b BackendRule, head bool) *judge {
+func newJudge(e Expect, b BackendRule, head bool, turns *Turns) *judge {
 	if b.Names == nil {
 		b = BackendRule{}
 	}
 	if head {
 		e.Body, e.BodyContains, e.BodySize, e.BodySHA256, b.Body = nil, nil, nil, nil, nil
 	}
-	j := &judge{expect: e, backend: newBackendRule(b)}
+	j := &judge{expect: e, backend: newBackendRule(b), turns: turns}
 	for _, h := range e.Headers {
 		j.names = append(j.names, []byte(h.Name))
 	}
@@ -151,7 +152,7 @@ func (e *evidence) outcome(size int64) probe.Outcome {
 	case x.BodySize != nil && size != *x.BodySize,
 		len(x.BodyContains) > 0 && !bytes.Contains(e.body, x.BodyContains),
 		e.digest != nil && !e.digested(),
-		x.Body != nil && !x.Body.Match(e.body):
+		x.Body != nil && !e.turns.match(x.Body, e.body):
 		return probe.ResponseBody
 	}
 	return probe.Success

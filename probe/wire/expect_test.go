@@ -174,7 +174,7 @@ func (x expected) check(t *testing.T, address string, o Options) {
 
 // TestBackendsWithoutATable holds that a rule without one is none.
 func TestBackendsWithoutATable(t *testing.T) {
-	if j := newJudge(Expect{}, BackendRule{Header: "X-Backend"}, false); j != nil {
+	if j := newJudge(Expect{}, BackendRule{Header: "X-Backend"}, false, nil); j != nil {
 		t.Errorf("a judge: %+v", j)
 	}
 }
@@ -217,7 +217,7 @@ func TestEvidenceIsOfOneAnswer(t *testing.T) {
 
 // TestEvidenceGivesALongBodyBack bounds what a connection keeps.
 func TestEvidenceGivesALongBodyBack(t *testing.T) {
-	e := newEvidence(newJudge(Expect{Body: regexp.MustCompile("x")}, BackendRule{}, false))
+	e := newEvidence(newJudge(Expect{Body: regexp.MustCompile("x")}, BackendRule{}, false, nil))
 	e.takeBody(make([]byte, keptBody))
 	e.reset()
 	if kept := cap(e.body); kept < keptBody {
@@ -232,7 +232,7 @@ func TestEvidenceGivesALongBodyBack(t *testing.T) {
 
 // TestDigestKeepsNoBody expects a digest of a body that would not fit.
 func TestDigestKeepsNoBody(t *testing.T) {
-	e := newEvidence(newJudge(Expect{BodySHA256: digest("")}, BackendRule{}, false))
+	e := newEvidence(newJudge(Expect{BodySHA256: digest("")}, BackendRule{}, false, nil))
 	e.takeBody(make([]byte, 1<<20))
 	if e.body != nil {
 		t.Errorf("%d bytes are kept", len(e.body))
@@ -257,7 +257,7 @@ func TestLargeBodiesStayOutOfTheLoop(t *testing.T) {
 		{name: "backend in the body", backend: BackendRule{Body: regexp.MustCompile("(x)")}, want: true},
 	} {
 		tc.backend.Names = probe.NewBackends(1)
-		if got := newJudge(tc.expect, tc.backend, false).readsBody(); got != tc.want {
+		if got := newJudge(tc.expect, tc.backend, false, nil).readsBody(); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}

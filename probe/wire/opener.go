@@ -27,6 +27,7 @@ type Options struct {
 	Statuses  Statuses    // that are a success
 	Expect    Expect      // of an answer of such a status
 	Backend   BackendRule // who answered; the zero value: nothing tells
+	Turns     *Turns      // of all targets of the process, to match much text; nil: none are taken
 	MaxHeader int         // bytes of the answer's header
 	MaxBody   int64       // bytes of the answer's body
 
@@ -70,7 +71,7 @@ func NewOpener(o Options) *Opener {
 		options: o,
 		request: o.Request.bytes(!o.Reuse),
 		head:    head,
-		judge:   newJudge(o.Expect, o.Backend, head),
+		judge:   newJudge(o.Expect, o.Backend, head, o.Turns),
 	}
 }
 

@@ -46,7 +46,7 @@ func FuzzResponse(f *testing.F) {
 // lookedAt is what answers are held to while they are fuzzed.
 var lookedAt = newJudge(
 	Expect{Headers: []HeaderExpectation{header("a", "b")}, Body: regexp.MustCompile("^(?s:.*)l"), BodySHA256: digest("hello")},
-	BackendRule{Header: "A", Body: regexp.MustCompile("(h.)"), Names: probe.NewBackends(10)}, false)
+	BackendRule{Header: "A", Body: regexp.MustCompile("(h.)"), Names: probe.NewBackends(10)}, false, nil)
 
 func newLookedAt(head bool) *response {
 	r := newResponse(head)

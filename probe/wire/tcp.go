@@ -27,6 +27,7 @@ type StreamOptions struct {
 
 	Send   []byte         // nothing: the door speaks first, if at all
 	Expect *regexp.Regexp // that what the door sends must match; nil: nothing is read
+	Turns  *Turns         // as that of [Options]
 
 	// MaxBody is how many bytes may come before one of them completes a match.
 	// A connection holds so many.
@@ -225,7 +226,7 @@ func (c *stream) await(writeErr error) (probe.Outcome, probe.CloseReason) {
 		}
 		if len(came) > tried && (err != nil || room == 0 || worthATry(len(came), tried)) {
 			tried = len(came)
-			if c.options.Expect.Match(came) {
+			if c.options.Turns.match(c.options.Expect, came) {
 				return probe.Success, probe.ClosePerRequest
 			}
 		}
