@@ -18,6 +18,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
@@ -173,7 +174,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 	}
 	exported := make([]exporter.Target, len(d.config.Targets))
 	for i, c := range d.config.Targets {
-		p := &probed{recorder: record.New(record.Options{Clock: d.engine.clock, Bounds: histograms.Bounds, Closed: c.Rate.Max()})}
+		p := &probed{recorder: record.New(d.engine.recording(&c, histograms.Bounds))}
 		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
 			return err
 		}
@@ -206,6 +207,7 @@ func (d *daemon) start(ctx context.Context) {
 	d.observer.start()
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	for i, p := range d.probed {
+		p.resolver.Start()
 		d.starting.Go(func() {
 			p.prober.WarmUp(ctx)
 			if ctx.Err() != nil {
@@ -249,9 +251,18 @@ func (d *daemon) saturation() []exporter.Saturation {
 // distrust returns a sentence for each resource that the probe is short of.
 func distrust(resources []exporter.Saturation) (why []string) {
 	for _, r := range resources {
-		if r.Saturated {
-			why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", strings.ReplaceAll(r.Resource, "_", " "), r.Seconds))
+		if !r.Saturated {
+			continue
 		}
+		resource := strings.ReplaceAll(r.Resource, "_", " ")
+		if r.Resource == saturation.CPU {
+			resource = "processor time"
+		}
+		if r.Seconds < 1 {
+			why = append(why, fmt.Sprintf("The probe is short of %s since a moment ago.", resource))
+			continue
+		}
+		why = append(why, fmt.Sprintf("The probe is short of %s, for %.0f s in all since it started.", resource, r.Seconds))
 	}
 	return why
 }

@@ -309,10 +309,12 @@ func TestFirstFailureOfAnEndpointIsTold(t *testing.T) {
 
 func TestDistrustNamesWhatIsShort(t *testing.T) {
 	got := distrust([]exporter.Saturation{
-		{Resource: "cpu", Seconds: 7},
+		{Resource: "cpu", Saturated: true, Seconds: 0.4},
+		{Resource: "memory", Seconds: 7},
 		{Resource: "file_descriptors", Saturated: true, Seconds: 12.4},
 	})
-	if want := []string{"The probe is short of file descriptors, for 12 s in all since it started."}; !slices.Equal(got, want) {
+	if want := []string{"The probe is short of processor time since a moment ago.",
+		"The probe is short of file descriptors, for 12 s in all since it started."}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

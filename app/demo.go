@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	_ "embed" // what the demo says
@@ -10,9 +11,11 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"text/template"
 	"time"
+	"unicode/utf8"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"gopkg.in/yaml.v3"
@@ -63,6 +66,7 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 	live, stop := context.WithCancel(ctx)
 	defer stop()
 	var telling sync.WaitGroup
+	var last summary
 	d.options.Listening = func(main []net.Addr, health net.Addr) {
 		if len(main) > 0 {
 			tellWhere(o.Out, schemeOf(*d.options.Web.WebConfigFile), main[0].String(), d.config)
@@ -70,9 +74,14 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 		if o.Listening != nil {
 			o.Listening(main, health)
 		}
-		if o.Live != nil {
-			telling.Go(func() { d.tellLive(live, o.Live) })
-		}
+		telling.Go(func() {
+			if o.Live != nil {
+				d.tellLive(live, o.Live)
+			}
+			<-live.Done()
+			// Before the end itself: what it cuts off is not the doors' fault.
+			last = summary{d.viewTargets(), d.viewStatus().Trust, time.Since(d.loaded)}
+		})
 	}
 	err := d.run(ctx)
 	stop()
@@ -80,8 +89,56 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "\nWhat %v of it came to, by what the backends were doing:\n\n", time.Since(d.loaded).Round(time.Second))
-	return report.WritePhases(o.Out, d.phaseRows())
+	return last.write(o.Out)
+}
+
+// summary is what came of a demo.
+type summary struct {
+	targets []web.Target
+	trust   web.Trust
+	took    time.Duration
+}
+
+// write writes what stands out, whether it is to be trusted, and the figures by
+// churn phase.
+func (s *summary) write(out io.Writer) error {
+	text := bufio.NewWriter(out)
+	fmt.Fprintf(text, "\nWhat came of it in %v:\n\n", s.took.Round(time.Second))
+	for _, f := range web.Findings(s.targets) {
+		fmt.Fprintf(text, "  %s:\n", f.Target)
+		for _, sentence := range f.Sentences {
+			writeWrapped(text, "    ", sentence)
+		}
+		fmt.Fprintln(text)
+	}
+	if !s.trust.Trustworthy {
+		writeWrapped(text, "  ", "The latencies are not to be trusted, the counts are: "+strings.Join(s.trust.Reasons, " "))
+		fmt.Fprintln(text)
+	}
+	if err := text.Flush(); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return report.WritePhases(out, phaseRows(s.targets))
+}
+
+// writeWrapped writes a text in lines of at most 80 columns.
+func writeWrapped(out io.Writer, indent, text string) {
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch width := utf8.RuneCountInString(word); {
+		case column == 0:
+			column, _ = fmt.Fprint(out, indent)
+			column += width
+		case column+1+width > 80:
+			fmt.Fprint(out, "\n", indent)
+			column = len(indent) + width
+		default:
+			fmt.Fprint(out, " ")
+			column += 1 + width
+		}
+		fmt.Fprint(out, word)
+	}
+	fmt.Fprintln(out)
 }
 
 // schemeOf returns the scheme of the endpoints' URLs by the toolkit's file, which
@@ -158,8 +215,8 @@ func quantile(all web.Quantiles, q float64) float64 {
 }
 
 // phaseRows returns what was measured of each target in each churn phase.
-func (d *daemon) phaseRows() (rows []report.PhaseRow) {
-	for _, t := range d.viewTargets() {
+func phaseRows(targets []web.Target) (rows []report.PhaseRow) {
+	for _, t := range targets {
 		for _, p := range t.Phases {
 			r := report.PhaseRow{
 				Target: t.Name, Phase: p.Phase, Completed: p.Completed, Failed: p.Failed,

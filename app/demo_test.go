@@ -87,6 +87,7 @@ func TestDemo(t *testing.T) {
 		regexp.QuoteMeta("page           " + url + "/\n"),
 		regexp.QuoteMeta("curl -s " + url + "/metrics"),
 		`targets: \["` + strings.TrimPrefix(url, "http://") + `"\]`,
+		`(?m)^  reloading-http:\n    [0-9.]+ % of its requests failed while scaling down,`,
 		`(?m)^  steady-http +settled +\d+ +0 `,
 		`(?m)^ +scaling_down +\d+ +[1-9]\d* .* mostly [a-z]+/[a-z]+$`,
 	} {
@@ -159,5 +160,16 @@ func TestChurnReasonsAgree(t *testing.T) {
 		if a, b := churn.Reason(i+1).String(), exporter.ChurnError(i).String(); a != b {
 			t.Errorf("reason %d is %s to churn and %s to the exporter", i, a, b)
 		}
+	}
+}
+
+func TestWriteWrapped(t *testing.T) {
+	var out strings.Builder
+	writeWrapped(&out, "  ", strings.Repeat("word ", 16)+"müßig, "+strings.Repeat("x", 90)+" end")
+	// Two and 16 times four with 15 spaces are 81 columns, so the 16th word
+	// goes to the next line.
+	want := "  " + strings.Repeat("word ", 14) + "word\n  word müßig,\n  " + strings.Repeat("x", 90) + "\n  end\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -25,6 +25,7 @@ type engine struct {
 	logger   *slog.Logger
 	pacing   *pacing
 	loop     *wire.Loop // nil where the system has none
+	turns    *wire.Turns
 	self     *selfLatency
 	trust    *trust
 	cleanUps []func() // in the order of what they undo
@@ -32,7 +33,7 @@ type engine struct {
 
 // newEngine starts everything but targets.
 func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
-	e := &engine{clock: probe.NewClock(), logger: logger, self: newSelfLatency(bounds.Lateness)}
+	e := &engine{clock: probe.NewClock(), turns: wire.NewTurns(), logger: logger, self: newSelfLatency(bounds.Lateness)}
 	if err := e.start(); err != nil {
 		e.close()
 		return nil, err

@@ -96,7 +96,11 @@ func (o *observer) tell(name, before, after string, reason probe.Outcome) {
 	case up:
 		o.logger.Info("Target is up", "target", name, "was", before)
 	case degraded, down:
-		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", reason.String())
+		failure := "none, but nothing is answered"
+		if reason != probe.Success {
+			failure = reason.String()
+		}
+		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", failure)
 	}
 }
 

@@ -87,7 +87,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	defer e.close()
 	runs := make([]*once, len(o.Targets))
 	for i, c := range o.Targets {
-		r := &once{recorder: gate{Dense: record.NewDense(record.Options{Clock: e.clock, Closed: c.Rate.Max()})}}
+		r := &once{recorder: gate{Dense: record.NewDense(e.recording(&c, nil))}}
 		if r.target, err = e.newTarget(c, o.Version, &r.recorder, r.recorder.Recorder); err != nil {
 			return nil, err
 		}
@@ -148,6 +148,7 @@ func aborted() context.Context {
 func warmUp(ctx context.Context, targets []*target) {
 	var warming sync.WaitGroup
 	for _, t := range targets {
+		t.resolver.Start()
 		warming.Go(func() { t.prober.WarmUp(ctx) })
 	}
 	warming.Wait()

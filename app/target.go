@@ -2,8 +2,7 @@ package app
 
 import (
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/config"
@@ -12,7 +11,6 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/probe/resolve"
 	"github.com/steadyprobe/steadyprobe/probe/schedule"
-	"github.com/steadyprobe/steadyprobe/probe/wire"
 )
 
 // target is one target of the configuration and what runs for it.
@@ -28,44 +26,40 @@ type target struct {
 // closed reports whether the target is a closed loop.
 func (t *target) closed() bool { return t.config.Rate.Max() }
 
+// mostAddresses is of how many addresses of a target figures are kept.
+const mostAddresses = 100
+
+// recording returns what the recorder of a target is made of.
+func (e *engine) recording(c *config.Target, bounds *record.Bounds) record.Options {
+	o := record.Options{Clock: e.clock, Bounds: bounds, Closed: c.Rate.Max()}
+	if c.DNS.PerAddress {
+		o.Addresses = mostAddresses
+	}
+	if c.Backend.Header != "" || !c.Backend.Body.IsZero() {
+		o.Backends = probe.NewBackends(c.Backend.Most)
+	}
+	return o
+}
+
 // newTarget builds all that a target needs, and starts nothing. The recorder
 // takes its samples, and base is what it records them with. It fails only for
 // what validation should have refused.
 func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder, base *record.Recorder) (*target, error) {
-	var rate schedule.Rate
+	t := &target{config: c, created: time.Now()}
 	if !c.Rate.Max() {
 		var err error
-		if rate, err = schedule.NewRate(c.Rate.Rat()); err != nil {
+		if t.rate, err = schedule.NewRate(c.Rate.Rat()); err != nil {
 			return nil, fmt.Errorf("building target %q: %w", c.Name, err)
 		}
 	}
-	host, portText, err := net.SplitHostPort(c.DialAddress())
-	if err != nil {
+	changed := func(addresses []netip.Addr) {
+		t.prober.SetAddresses(addresses)
+		base.KeepAddresses(addresses)
+	}
+	var err error
+	if t.resolver, err = newResolver(&c, e.clock, changed); err != nil {
 		return nil, fmt.Errorf("building target %q: %w", c.Name, err)
 	}
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("building target %q: port %q: %w", c.Name, portText, err)
-	}
-	t := &target{config: c, rate: rate, created: time.Now()}
-	t.resolver = resolve.New(resolve.Options{Host: host, Port: uint16(port), Refresh: c.DNS.Refresh, Clock: e.clock})
-	opener := wire.NewOpener(wire.Options{
-		Clock:           e.clock,
-		Resolver:        t.resolver,
-		Loop:            e.loop,
-		TLS:             c.TLSConfig(),
-		Request:         request(&c, version),
-		Reuse:           c.Connection.Reuse,
-		Timeout:         c.Timeout,
-		ConnectTimeout:  c.Timeouts.Connect,
-		TLSTimeout:      c.Timeouts.TLS,
-		ResponseTimeout: c.Timeouts.Response,
-		Statuses:        statuses(c.Expect),
-		MaxBody:         c.Expect.MaxBody.Bytes(),
-		FirstFailure: func(o probe.Outcome, err error) {
-			e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
-		},
-	})
 	t.prober = probe.New(probe.Target{
 		Name:        c.Name,
 		Closed:      c.Rate.Max(),
@@ -79,34 +73,9 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 		MaxAge:      c.Connection.MaxAge,
 		MaxRequests: c.Connection.MaxRequests,
 		Objective:   c.Objective.Latency,
-	}, e.clock, opener, recorder)
+	}, e.clock, e.newOpener(t, version, base), recorder)
 	e.trust.watchOver(base, !t.closed() && c.Pacing == "precise")
 	return t, nil
-}
-
-// request returns what every tick of the target sends.
-func request(c *config.Target, version string) wire.Request {
-	r := wire.Request{
-		Method: c.HTTP.Method,
-		Target: c.URL.RequestURI(),
-		Host:   c.HostHeader(),
-		// So that logs, firewalls and bills can be filtered.
-		UserAgent: fmt.Sprintf("steadyprobe/%s (+%s)", version, c.Name),
-		Body:      []byte(c.HTTP.Content().Reveal()),
-	}
-	for _, h := range c.HeaderFields() {
-		r.Headers = append(r.Headers, wire.Header{Name: h.Name, Value: h.Value.Reveal()})
-	}
-	return r
-}
-
-func statuses(e config.Expect) (s wire.Statuses) {
-	for code := 100; code <= 599; code++ {
-		if e.Accepts(code) {
-			s.Add(code, code)
-		}
-	}
-	return s
 }
 
 // exported returns the target as its series show it.
@@ -124,7 +93,9 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		Reuse:          c.Connection.Reuse,
 		Objective:      c.Objective.Latency,
 		ObjectiveRatio: c.Objective.Ratio,
+		Bare:           !c.URL.HTTP(),
 		TLS:            c.URL.TLS(),
+		Proxy:          c.Connection.ProxyProtocol != "none",
 		Named:          !t.resolver.Literal(),
 		Churned:        c.Churn != "",
 		Created:        t.created,
@@ -144,7 +115,12 @@ func loop(r config.Rate) string {
 
 func (t *target) lookups() exporter.ResolverStats {
 	s := t.resolver.Stats()
+	var present []netip.Addr
+	if t.config.DNS.PerAddress {
+		present = t.resolver.Addresses()
+	}
 	return exporter.ResolverStats{
+		Present:   present,
 		Lookups:   s.Lookups,
 		NotFound:  s.Failures[probe.ResolveNotFound],
 		TimedOut:  s.Failures[probe.ResolveTimeout],

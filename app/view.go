@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 	if seen.state != up && seen.state != starting && seen.reason != probe.Success {
 		v.Condition.Reason = seen.reason.String()
 	}
+	v.Addresses, v.Backends = viewAddresses(p.lookups().Present, s), viewBackends(s)
 	if kept, ok := seen.past.rateKept(); ok {
 		v.RateKept = web.Number(kept)
 	}
@@ -145,18 +147,51 @@ func sortFailures(f []web.Failure) {
 	})
 }
 
+// viewAddresses returns what came of the requests to each address that is
+// present, and to all others that had no place.
+func viewAddresses(present []netip.Addr, s *record.Snapshot) []web.Address {
+	view := []web.Address{}
+	for i := range s.Addresses {
+		a := &s.Addresses[i]
+		one := web.Address{Address: "other", Requests: a.Requests, Failed: a.Failures}
+		if a.Address.IsValid() {
+			if !slices.Contains(present, a.Address) {
+				continue
+			}
+			one.Address = a.Address.String()
+		}
+		if a.Latency.Count > 0 {
+			one.Latency = quantilesOf(&a.Latency)
+		}
+		view = append(view, one)
+	}
+	return view
+}
+
 // otherCode stands for all statuses that no standard names.
 const otherCode = "other"
 
-// viewResponses counts answers by status, over all protocols.
+// viewResponses counts answers by status, over all protocols; those without any
+// by their name.
 func viewResponses(counts []record.ResponseCount) map[string]uint64 {
 	view := map[string]uint64{}
 	for _, r := range counts {
 		code := otherCode
-		if r.Code != 0 {
+		switch {
+		case r.Code != 0:
 			code = strconv.Itoa(int(r.Code))
+		case r.Protocol == probe.TCP, r.Protocol == probe.TLS:
+			code = r.Protocol.String() // which have no codes
 		}
 		view[code] += r.Count
+	}
+	return view
+}
+
+func viewBackends(s *record.Snapshot) []web.Backend {
+	view := []web.Backend{}
+	for _, b := range s.Backends {
+		view = append(view, web.Backend{Backend: b.Name, Answers: b.Answers})
 	}
 	return view
 }

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"maps"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,7 +52,7 @@ func TestViewOfResponses(t *testing.T) {
 }
 
 func TestUnexpectedStatuses(t *testing.T) {
-	accepts := config.Expect{Status: []string{"200-399", "599"}}.Accepts
+	accepts := config.Expect{Status: []string{"2xx", "3xx", "599"}}.Accepts
 	for _, row := range []struct {
 		name      string
 		responses map[string]uint64

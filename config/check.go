@@ -41,6 +41,8 @@ func (c *checker) name(name, example, odd string) {
 	switch {
 	case name == "":
 		c.fail("name", "is missing or empty; write name: and a short name such as %s", example)
+	case name == "." || name == "..":
+		c.fail("name", "is a folder to programs that read URLs; write a short name such as %s", example)
 	case len(name) > mostName:
 		c.fail("name", "is longer than %d characters; write a shorter one", mostName)
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()\"`, r) }):
@@ -64,32 +66,35 @@ func (c *checker) fields(t *Target) {
 		c.fail("connections", "%d is out of range; write how many may be open at once, from 1 to %d", t.Connections, mostConnections)
 	}
 	c.labels(t.Labels)
-	c.http(&t.HTTP)
+	if t.URL.HTTP() {
+		c.http(&t.HTTP)
+	}
 	if t.ConnectTo != "" {
 		c.failed("connect_to", checkHostPort(t.ConnectTo))
 	}
 	c.dns(&t.DNS)
-	c.between("connection.max_age", t.Connection.MaxAge, 0, mostAge)
-	c.later("connection.proxy_protocol", t.Connection.ProxyProtocol, "none")
+	c.connection(&t.Connection)
 	c.tls(&t.TLS)
 	c.between("timeouts.connect", t.Timeouts.Connect, 0, mostDuration)
 	c.between("timeouts.tls", t.Timeouts.TLS, 0, mostDuration)
 	c.between("timeouts.response", t.Timeouts.Response, 0, mostDuration)
 	c.between("timeout", t.Timeout, time.Millisecond, mostDuration)
-	c.expect(&t.Expect)
-	c.later("backend", t.Backend.Header, "")
+	c.expect(&t.Expect, t.URL.HTTP())
+	c.backend(&t.Backend)
+	c.tcp(&t.TCP)
 	c.objective(&t.Objective)
 	c.between("backlog", t.Backlog, time.Millisecond, mostDuration)
 	if !(t.CatchUp == 0 || t.CatchUp >= 1 && t.CatchUp <= mostCatchUp) {
 		c.fail("catch_up", "%v is out of range; write 0 for no limit, or a factor of the rate from 1 to %d", t.CatchUp, mostCatchUp)
 	}
-	c.either("pacing", t.Pacing, "precise", "economy")
-	c.either("arrival", t.Arrival, "uniform", "poisson")
+	c.oneOf("pacing", t.Pacing, "precise", "economy")
+	c.oneOf("arrival", t.Arrival, "uniform", "poisson")
 }
 
-func (c *checker) either(path, value, one, other string) {
-	if value != one && value != other {
-		c.fail(path, "%s is neither %s nor %s; write one of them", quote(value), one, other)
+// oneOf refuses a value that is none of two or more words.
+func (c *checker) oneOf(path, value string, words ...string) {
+	if last := len(words) - 1; !slices.Contains(words, value) {
+		c.fail(path, "%s is neither %s nor %s; write one of them", quote(value), strings.Join(words[:last], ", "), words[last])
 	}
 }
 
@@ -97,50 +102,6 @@ func (c *checker) between(path string, d, least, most time.Duration) {
 	if d < least || d > most {
 		c.fail(path, "%s is out of range; write a duration from %s to %s", durationText(d), durationText(least), durationText(most))
 	}
-}
-
-func (c *checker) dns(d *DNS) {
-	c.between("dns.refresh", d.Refresh, leastRefresh, mostDuration)
-	c.later("dns.family", d.Family, "any")
-	c.later("dns.spread", d.Spread, "all")
-	c.later("dns.server", d.Server, "")
-}
-
-func (c *checker) tls(t *TLS) {
-	for _, v := range []struct {
-		path    string
-		version TLSVersion
-	}{{"tls.min_version", t.MinVersion}, {"tls.max_version", t.MaxVersion}} {
-		if v.version != 0 && v.version.String() == "" {
-			c.fail(v.path, "is not a version of TLS; write TLS10, TLS11, TLS12 or TLS13")
-		}
-	}
-	if t.ServerName != "" {
-		c.failed("tls.server_name", checkHost(t.ServerName))
-	}
-	if t.CA != "" && t.CAFile != "" && c.good("tls.ca", "tls.ca_file") {
-		c.fail(c.first("tls.ca_file", "tls.ca"), "the authorities are there twice; write ca or ca_file")
-	} else if _, err := authorities(NewSecret(t.CA)); t.CA != "" && err != nil {
-		c.fail("tls.ca", "%s; write the certificates of the authorities in PEM", err)
-	}
-	c.laterList("tls.ciphers", len(t.Ciphers))
-	c.laterList("tls.groups", len(t.Groups))
-}
-
-func (c *checker) expect(e *Expect) {
-	if len(e.Status) == 0 {
-		c.fail("expect.status", `is empty, so that no answer is a success; write for example ["2xx"]`)
-	}
-	for i, status := range e.Status {
-		if _, _, ok := statusRange(status); !ok {
-			c.fail("expect.status["+strconv.Itoa(i)+"]", "%s is not a final status; write one from 200 to 599, or a class from 2xx to 5xx", quote(status))
-		}
-	}
-	if e.MaxBody < 1 || e.MaxBody > mostSize {
-		c.fail("expect.max_body", "%s is out of range; write a size from 1 to 1024GiB", e.MaxBody)
-	}
-	c.later("expect.body", e.Body, "")
-	c.laterList("expect.headers", len(e.Headers))
 }
 
 // statusRange returns the status codes that an entry of expect.status stands

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -149,6 +150,10 @@ func (c *checker) authorization(a *Authorization) {
 		c.fail(path+".credentials_file", "cannot go with credentials; write one of them")
 	case a.Credentials.Empty() && a.CredentialsFile == "" && c.good(path+".credentials", path+".credentials_file"):
 		c.fail(path, "has no credentials; write credentials or credentials_file")
+	}
+	scheme, _, spaced := strings.Cut(a.Credentials.Reveal(), " ")
+	if spaced && strings.EqualFold(scheme, cmp.Or(a.Type, "Bearer")) {
+		c.fail(path+".credentials", "begins with the scheme, which would be sent twice; write the token alone")
 	}
 	c.value(path+".credentials", a.Credentials)
 }

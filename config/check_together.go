@@ -4,19 +4,22 @@ import "strings"
 
 // together checks settings against each other.
 func (c *checker) together(t *Target) {
-	if t.Connection.Warm && !t.Connection.Reuse {
+	c.bareTogether(t)
+	if t.Connection.Warm && !t.Connection.Reuse && c.good("connection.warm") {
 		c.fail(c.first("connection.warm", "connection.reuse"), "warm connections cannot go with reuse: false, which opens one per request; write warm: false")
 	}
 	if most := t.Timeout + t.Backlog; t.Objective.Latency > most && c.good("timeout", "backlog", "objective.latency") {
 		c.fail("objective.latency", "%s can never be missed by a success: no latency is above timeout + backlog (%s); write less", durationText(t.Objective.Latency), durationText(most))
 	}
-	if t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < t.TLS.MinVersion && c.good("tls.min_version", "tls.max_version") {
-		c.fail(c.first("tls.max_version", "tls.min_version"), "%s as max_version is below %s as min_version; write a higher max_version or a lower min_version", t.TLS.MaxVersion, t.TLS.MinVersion)
+	if t.Connection.ProxySource != "" && t.Connection.ProxyProtocol == "none" && c.good("connection.proxy_source", "connection.proxy_protocol") {
+		c.fail(c.first("connection.proxy_source", "connection.proxy_protocol"), "is what a PROXY header says, and proxy_protocol is none; write proxy_protocol: v1 or v2, or remove it")
 	}
+	c.tlsTogether(&t.TLS)
 	if (t.TLS.CertFile == "") != (t.TLS.KeyFile == "") && c.good("tls.cert_file", "tls.key_file") {
 		c.fail(c.first("tls.cert_file", "tls.key_file"), "a client certificate needs both; write cert_file and key_file")
 	}
 	c.oneAuthorization(t)
+	c.expectTogether(t)
 	c.closedLoop(t)
 }
 
@@ -91,91 +94,4 @@ func authorizationHeader(h Headers) (name string, there bool) {
 		}
 	}
 	return "", false
-}
-
-// override removes what a target inherits from the defaults and has replaced
-// by another way of saying it.
-func (c *checker) override(t *Target) {
-	replaced := func(path string, others ...string) bool {
-		if !c.inherited(path) {
-			return false
-		}
-		for _, other := range others {
-			if c.written(other) {
-				return true
-			}
-		}
-		return false
-	}
-	h := &t.HTTP
-	if replaced("http.body", "http.body_file") {
-		h.Body = Secret{}
-	}
-	if replaced("http.body_file", "http.body") {
-		h.BodyFile = ""
-	}
-	if b := h.BasicAuth; b != nil {
-		if replaced("http.basic_auth.username", "http.basic_auth.username_file") {
-			b.Username = Secret{}
-		}
-		if replaced("http.basic_auth.username_file", "http.basic_auth.username") {
-			b.UsernameFile = ""
-		}
-		if replaced("http.basic_auth.password", "http.basic_auth.password_file") {
-			b.Password = Secret{}
-		}
-		if replaced("http.basic_auth.password_file", "http.basic_auth.password") {
-			b.PasswordFile = ""
-		}
-	}
-	if a := h.Authorization; a != nil {
-		if replaced("http.authorization.credentials", "http.authorization.credentials_file") {
-			a.Credentials = Secret{}
-		}
-		if replaced("http.authorization.credentials_file", "http.authorization.credentials") {
-			a.CredentialsFile = ""
-		}
-	}
-	c.overrideAuthorization(t)
-	c.overrideSchedule(t)
-}
-
-// overrideSchedule removes what the defaults say of schedules from a target
-// that asks for a closed loop itself.
-func (c *checker) overrideSchedule(t *Target) {
-	if !t.Rate.Max() || !c.written("rate") {
-		return
-	}
-	silent := builtInTarget()
-	for path, remove := range map[string]func(){
-		"objective.latency": func() { t.Objective.Latency = silent.Objective.Latency },
-		"objective.ratio":   func() { t.Objective.Ratio = silent.Objective.Ratio },
-		"backlog":           func() { t.Backlog = silent.Backlog },
-		"catch_up":          func() { t.CatchUp = silent.CatchUp },
-		"pacing":            func() { t.Pacing = silent.Pacing },
-		"arrival":           func() { t.Arrival = silent.Arrival },
-	} {
-		if c.inherited(path) {
-			remove()
-			delete(c.marks.at, path)
-		}
-	}
-}
-
-func (c *checker) overrideAuthorization(t *Target) {
-	name, _ := authorizationHeader(t.HTTP.Headers)
-	header := headerPath(name)
-	_, _, user := t.URL.User()
-	if !user && !c.written("http.basic_auth") && !c.written("http.authorization") && !c.written(header) {
-		return
-	}
-	if c.inherited("http.basic_auth") {
-		t.HTTP.BasicAuth = nil
-	}
-	if c.inherited("http.authorization") {
-		t.HTTP.Authorization = nil
-	}
-	if c.inherited(header) {
-		delete(t.HTTP.Headers, name)
-	}
 }

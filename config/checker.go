@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -60,6 +61,16 @@ func (c *checker) good(paths ...string) bool {
 		}
 	}
 	return true
+}
+
+// goodList is the same as good for a list and each of its items.
+func (c *checker) goodList(path string, items int) bool {
+	for i := range items {
+		if !c.good(path + "[" + strconv.Itoa(i) + "]") {
+			return false
+		}
+	}
+	return c.good(path)
 }
 
 func (c *checker) fail(path, format string, args ...any) {

@@ -60,7 +60,7 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
-		if k := v.Kind(); k != reflect.Struct && k != reflect.Map && k != reflect.Pointer || isTextual(v) {
+		if !mayBeEmpty(v) {
 			d.fail(line, path, "has no value; write one or remove the line")
 		}
 		return
@@ -94,9 +94,14 @@ func (d *decoder) spend(settings, line int, path string) bool {
 	return d.report.nodes < d.report.most
 }
 
-func isTextual(v reflect.Value) bool {
-	_, ok := v.Addr().Interface().(textual)
-	return ok
+// mayBeEmpty reports whether nothing means a structure or mapping of which
+// nothing is written.
+func mayBeEmpty(v reflect.Value) bool {
+	if v.Kind() == reflect.Pointer {
+		v = reflect.New(v.Type().Elem()).Elem()
+	}
+	_, text := v.Addr().Interface().(textual)
+	return !text && (v.Kind() == reflect.Struct || v.Kind() == reflect.Map)
 }
 
 func (d *decoder) kind(n *yaml.Node, line int, path string, v reflect.Value) {
@@ -134,7 +139,8 @@ func (d *decoder) mapping(n *yaml.Node, line int, path string, v reflect.Value) 
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
-	if _, headers := v.Interface().(Headers); headers {
+	switch v.Interface().(type) {
+	case Headers, HeaderPatterns:
 		d.replaceFields(v, pairs, path)
 	}
 	for _, p := range pairs {

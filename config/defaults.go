@@ -26,7 +26,8 @@ func builtInTarget() Target {
 		Connection:  Connection{Reuse: true, MaxAge: 5 * time.Minute, ProxyProtocol: "none"},
 		TLS:         TLS{MinVersion: tls.VersionTLS12, Resumption: true},
 		Timeout:     5 * time.Second,
-		Expect:      Expect{Status: []string{"2xx"}, MaxBody: 1 << 20, Headers: map[string]string{}},
+		Expect:      Expect{Status: []string{"2xx"}, MaxBody: 1 << 20, Headers: HeaderPatterns{}},
+		Backend:     Backend{Most: 100},
 		Backlog:     30 * time.Second,
 		Pacing:      "precise",
 		Arrival:     "uniform",
@@ -46,6 +47,9 @@ func ForURL(text string) (Target, error) {
 	t.URL = u
 	t.Rate = mustRate("1")
 	t.Name = nameFor(u)
+	if !u.HTTP() {
+		t.bare()
+	}
 	return t, nil
 }
 
@@ -71,6 +75,10 @@ func (t *Target) clone() Target {
 	c.Labels = maps.Clone(t.Labels)
 	c.HTTP.Headers = maps.Clone(t.HTTP.Headers)
 	c.Expect.Headers = maps.Clone(t.Expect.Headers)
+	if t.Expect.BodySize != nil {
+		size := *t.Expect.BodySize
+		c.Expect.BodySize = &size
+	}
 	if t.HTTP.BasicAuth != nil {
 		auth := *t.HTTP.BasicAuth
 		c.HTTP.BasicAuth = &auth

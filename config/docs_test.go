@@ -49,3 +49,49 @@ func leaves(structure reflect.Type, path string, found func(path string)) {
 		}
 	}
 }
+
+// TestEverySuiteIsDocumented looks for a table row of each cipher suite that
+// may be written, and of no other.
+func TestEverySuiteIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/CONFIGURATION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, suite := range mayChoose() {
+		row := "\n| " + openSSLName(suite.ID) + " | " + suite.Name
+		if suite.Insecure {
+			row += " (not secure)"
+		}
+		if !strings.Contains(string(text), row+" |\n") {
+			t.Errorf("docs/CONFIGURATION.md has no row%s", row)
+		}
+	}
+	equal(t, "rows of suites", strings.Count(string(text), " | TLS_"), len(mayChoose()))
+	for _, group := range allGroups() {
+		if !strings.Contains(string(text), "`"+group.names[0]+"`") {
+			t.Errorf("docs/CONFIGURATION.md does not name the group %s", group.names[0])
+		}
+	}
+}
+
+// TestExamplesOfTheDocsLoad loads each example that is a whole file.
+func TestExamplesOfTheDocsLoad(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/CONFIGURATION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := 0
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		example, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(example, "targets:") {
+			continue
+		}
+		loaded++
+		if _, warnings, err := Parse([]byte(example), "example.yml"); err != nil || len(warnings) > 0 {
+			t.Errorf("%s\nerror %v, warnings %v; want none", example, err, warnings)
+		}
+	}
+	equal(t, "examples", loaded, 2)
+}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
 	"encoding/base64"
 	"maps"
 	"reflect"
@@ -76,36 +75,6 @@ func (t *Target) DialAddress() string {
 		return t.ConnectTo
 	}
 	return t.URL.Address()
-}
-
-// TLSConfig returns how an https door is to be spoken to, and nil for an http
-// one. Where resumption is on it has a session cache of its own. A target that
-// did not pass [Load] or [Target.Validate] may be given less than its files
-// hold.
-func (t *Target) TLSConfig() *tls.Config {
-	if !t.URL.TLS() {
-		return nil
-	}
-	c := &tls.Config{
-		MinVersion:         uint16(t.TLS.MinVersion),
-		MaxVersion:         uint16(t.TLS.MaxVersion),
-		ServerName:         t.TLS.ServerName,
-		InsecureSkipVerify: t.TLS.InsecureSkipVerify, // the user's choice, warned about
-		NextProtos:         []string{"http/1.1"},
-	}
-	if c.ServerName == "" {
-		c.ServerName = t.URL.Hostname()
-	}
-	if pool, err := authorities(t.TLS.ca); err == nil {
-		c.RootCAs = pool
-	}
-	if pair, err := tls.X509KeyPair([]byte(t.TLS.cert.Reveal()), []byte(t.TLS.key.Reveal())); err == nil {
-		c.Certificates = []tls.Certificate{pair}
-	}
-	if t.TLS.Resumption {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	}
-	return c
 }
 
 // Equal reports whether both targets say the same, what their files hold

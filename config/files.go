@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -17,6 +18,7 @@ import (
 )
 
 var (
+	errCutOff    = errors.New("holds a certificate that is cut off, or does not begin on a line of its own")
 	errDirectory = errors.New("is a directory")
 	errTooLarge  = errors.New("is too large")
 )
@@ -80,10 +82,7 @@ func (f *files) read(c *checker, path, name string) []byte {
 	if name == "" || !c.good(path) {
 		return nil
 	}
-	full := name
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(f.folder, full)
-	}
+	full := within(f.folder, name)
 	found, known := f.cache[full]
 	if !known {
 		found.data, found.err = f.open(full)
@@ -94,6 +93,14 @@ func (f *files) read(c *checker, path, name string) []byte {
 		return nil
 	}
 	return found.data
+}
+
+// within returns the path of a file whose relative path starts at folder.
+func within(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 // secret returns what the file holds without the white space around it, which
@@ -133,10 +140,15 @@ func (f *files) fill(c *checker, t *Target) {
 		a.credentials = f.secret(c, "http.authorization.credentials_file", a.CredentialsFile)
 		c.value("http.authorization.credentials_file", a.credentials)
 	}
+	t.TCP.content = NewSecret(string(f.read(c, "tcp.send_file", t.TCP.SendFile)))
 	f.fillTLS(c, &t.TLS)
 }
 
+// fillTLS reads the files of a target's TLS, and checks that they are usable.
 func (f *files) fillTLS(c *checker, t *TLS) {
+	if t.folder = ""; t.CAFile != "" || t.CertFile != "" || t.KeyFile != "" {
+		t.folder = f.folder
+	}
 	t.ca = NewSecret(t.CA)
 	if t.CAFile != "" {
 		t.ca = NewSecret(string(f.read(c, "tls.ca_file", t.CAFile)))
@@ -151,10 +163,25 @@ func (f *files) fillTLS(c *checker, t *TLS) {
 	if t.CertFile == "" || t.KeyFile == "" || !c.good("tls.cert_file", "tls.key_file") {
 		return
 	}
+	if encrypted(t.key) {
+		c.fail("tls.key_file", "key %s is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it", quote(t.KeyFile))
+		return
+	}
+	if cutOff(t.cert) {
+		c.fail("tls.cert_file", "file %s %s; write the path of a PEM certificate, and of those that lead to its authority, where the door lacks them", quote(t.CertFile), errCutOff)
+		return
+	}
 	if _, err := tls.X509KeyPair([]byte(t.cert.Reveal()), []byte(t.key.Reveal())); err != nil {
 		text := strings.TrimPrefix(err.Error(), "tls: ")
 		c.fail("tls.cert_file", "certificate %s and key %s do not go together: %s; write the paths of a PEM certificate and of its key", quote(t.CertFile), quote(t.KeyFile), text)
 	}
+}
+
+// encrypted reports whether a PEM file begins with a key that needs a
+// passphrase (RFC 5958, section 3, and before it RFC 1421, section 4.6.1.1).
+func encrypted(text Secret) bool {
+	block, _ := pem.Decode([]byte(text.Reveal()))
+	return block != nil && (block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"))
 }
 
 // authorities returns the certificates of a PEM file, every one of which must
@@ -176,8 +203,28 @@ func authorities(text Secret) (*x509.CertPool, error) {
 		pool.AddCert(certificate)
 		n++
 	}
-	if n == 0 {
+	switch {
+	case cutOff(text):
+		return nil, errCutOff
+	case n == 0:
 		return nil, errors.New("holds no PEM certificate")
 	}
 	return pool, nil
+}
+
+// cutOff reports whether a PEM file has certificates that begin and cannot be
+// decoded. Decoding passes over them, so that a file which is being written
+// would be a good one with fewer certificates.
+func cutOff(text Secret) bool {
+	whole, rest := 0, []byte(text.Reveal())
+	begun := bytes.Count(rest, []byte("-----BEGIN CERTIFICATE-----"))
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return whole < begun
+		}
+		if block.Type == "CERTIFICATE" {
+			whole++
+		}
+	}
 }

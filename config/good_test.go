@@ -1,8 +1,12 @@
 package config
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
 	"flag"
+	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,11 +21,18 @@ func TestGoodFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Warning{{
-		File: "testdata/good.yml", Line: 39, Field: "targets[1].tls.insecure_skip_verify",
-		Text: "any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead",
-	}}
-	if diff := cmp.Diff(want, warnings); diff != "" {
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.String())
+	}
+	const file = "testdata/good.yml:"
+	want := []string{
+		file + "39: targets[1].dns.refresh: has no effect, as the address in connect_to is dialled and nothing is looked up; write a name there, or remove it",
+		file + "41: targets[1].tls.insecure_skip_verify: any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead",
+		file + "71: targets[6].tls.ciphers[2]: TLS_RSA_WITH_AES_128_CBC_SHA is not secure, and is offered only because it is written; write ECDHE-RSA-AES128-GCM-SHA256, unless the door insists",
+		file + "82: targets[7].dns.server: has no effect, as the address in url is dialled and nothing is looked up; write a name there, or remove it",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	const golden = "testdata/good.masked.yml"
@@ -39,6 +50,61 @@ func TestGoodFile(t *testing.T) {
 	}
 	checkFields(t, &config.Targets[1])
 	checkInherited(t, config)
+	checkDoors(t, config)
+}
+
+// checkDoors looks at what the wire is given of doors that move or insist.
+func checkDoors(t *testing.T, config *Config) {
+	t.Helper()
+	moving, redis, passthrough := &config.Targets[6], &config.Targets[8], &config.Targets[9]
+	equal(t, "server", moving.DNS.ServerAddress(), netip.MustParseAddrPort("[2001:db8::53]:53"))
+	equal(t, "system's server", redis.DNS.ServerAddress().IsValid(), false)
+	equal(t, "source", moving.Connection.SourceAddress(), netip.MustParseAddrPort("203.0.113.7:40000"))
+	equal(t, "own source", redis.Connection.SourceAddress().IsValid(), false)
+	equal(t, "size", *moving.Expect.BodySize, 15)
+	sum, ok := moving.Expect.BodySum()
+	equal(t, "has a sum", ok, true)
+	equal(t, "sum", sum, sha256.Sum256(nil)) // e3b0c442…, that of an empty text
+	_, ok = redis.Expect.BodySum()
+	equal(t, "has no sum", ok, false)
+	equal(t, "body", moving.Expect.Body.Regexp().MatchString(`{"status": "up"`), true)
+	equal(t, "any body", redis.Expect.Body.Regexp() == nil, true)
+	equal(t, "header of the defaults replaced", len(moving.Expect.Headers), 2)
+	equal(t, "backend", moving.Backend.Body.Regexp().FindStringSubmatch(`{"pod":"web_1"}`)[1], "web_1")
+	equal(t, "sent", redis.TCP.Content().Reveal(), "PING planted\r\n")
+	equal(t, "sent of a file", passthrough.TCP.Content().Reveal(), "planted-body-file\n")
+	equal(t, "nothing of the defaults is sent by HTTP", moving.TCP.Content().Empty(), true)
+	equal(t, "a connection per tick", redis.Connection.Reuse, false)
+	equal(t, "dial address", passthrough.DialAddress(), "[2001:db8::7]:8443")
+}
+
+// TestTransactions loads the TLS transactions of docs/CONFIGURATION.md.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	config, warnings, err := Load("testdata/transactions.yml")
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("error %v, warnings %v; want none", err, warnings)
+	}
+	target := &config.Targets[0]
+	c := target.TLSConfig()
+	equal(t, "newest version", c.MaxVersion, tls.VersionTLS12)
+	equal(t, "suites", len(c.CipherSuites), 1)
+	equal(t, "suite", c.CipherSuites[0], tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384)
+	equal(t, "full handshakes", c.ClientSessionCache == nil, true)
+	equal(t, "kept connections", target.Connection.Reuse, false)
+	equal(t, "empty body", *target.Expect.BodySize, 0)
+	docs, err := os.ReadFile("../docs/CONFIGURATION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/transactions.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, settings, _ := strings.Cut(string(text), "targets:\n")
+	if !strings.Contains(string(docs), settings) {
+		t.Error("docs/CONFIGURATION.md does not have the settings of testdata/transactions.yml")
+	}
 }
 
 // checkFields looks at what the masked configuration does not show.

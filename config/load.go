@@ -185,6 +185,9 @@ func (t *Target) Validate() ([]Warning, error) {
 	if t.HTTP.Headers == nil {
 		t.HTTP.Headers = Headers{}
 	}
+	if t.Expect.Headers == nil {
+		t.Expect.Headers = HeaderPatterns{}
+	}
 	r := &report{}
 	c := &checker{report: r, marks: newMarks()}
 	if t.Churn != "" {

@@ -104,6 +104,31 @@ func TestWarnings(t *testing.T) {
 			"fuzz.yml:2: targets[0].tls.min_version: has no effect on a door whose URL begins with http://; write https://, or remove it",
 			"fuzz.yml:2: targets[0].tls.insecure_skip_verify: has no effect on a door whose URL begins with http://; write https://, or remove it"}},
 		{"defaults of TLS without TLS", "defaults: {tls: {min_version: TLS13}}\ntargets:\n- {name: a, url: 'http://h/', rate: 10}", nil},
+		{"settings of TLS over bare TCP", "targets:\n- {name: a, url: 'tcp://h:1', rate: 10, tls: {resumption: false}}", []string{
+			"fuzz.yml:2: targets[0].tls.resumption: has no effect on a door whose URL begins with tcp://; write tls://, or remove it"}},
+		{"resumed handshakes", "targets:\n- {name: a, url: 'https://h/', rate: 10, connection: {reuse: false}}\n- {name: b, url: 'tls://h:1', rate: 10}", []string{
+			"fuzz.yml:2: targets[0].tls.resumption: is true where nothing is written, so that a new connection per request measures resumed handshakes where the door offers them; write false for full ones, or true if that is meant",
+			"fuzz.yml:3: targets[1].tls.resumption: is true where nothing is written, so that a new connection per request measures resumed handshakes where the door offers them; write false for full ones, or true if that is meant"}},
+		{"handshakes as they are meant", "defaults: {tls: {resumption: true}}\ntargets:\n- {name: a, url: 'https://h/', rate: 10, connection: {reuse: false}, tls: {resumption: false}}\n- {name: b, url: 'tls://h:1', rate: 10}\n- {name: c, url: 'https://h/', rate: 10}", nil},
+		{"suites without TLS 1.2 alone", "targets:\n- {name: a, url: 'https://h/', rate: 10, tls: {ciphers: [ECDHE-RSA-AES128-SHA]}}", []string{
+			"fuzz.yml:2: targets[0].tls.ciphers: choose nothing when the door speaks TLS 1.3; write max_version: TLS12 to insist on them, or max_version: TLS13 if that is meant"}},
+		{"nothing to look up", "targets:\n- {name: a, url: 'http://[fe80::1%25eth0]/', rate: 10, dns: {family: ipv6, spread: first, refresh: 30s, per_address: true}}\n- {name: b, url: 'http://h/', connect_to: '10.0.0.7:80', rate: 1, dns: {server: '10.0.0.2'}}", []string{
+			"fuzz.yml:2: targets[0].dns.family: has no effect, as the address in url is dialled and nothing is looked up; write a name there, or remove it",
+			"fuzz.yml:2: targets[0].dns.spread: has no effect, as the address in url is dialled and nothing is looked up; write a name there, or remove it",
+			"fuzz.yml:3: targets[1].dns.server: has no effect, as the address in connect_to is dialled and nothing is looked up; write a name there, or remove it"}},
+		{"looked up", "defaults: {dns: {spread: first}}\ntargets:\n- {name: a, url: 'http://10.0.0.7/', connect_to: 'h:80', rate: 1, dns: {family: ipv6}}\n- {name: b, url: 'http://10.0.0.7/', rate: 1}", nil},
+		{"backends that nothing tells", "defaults: {backend: {most: 9}}\ntargets:\n- {name: a, url: 'http://h/', rate: 1}\n- {name: b, url: 'http://h/', rate: 1, backend: {most: 8}}", []string{
+			"fuzz.yml:4: targets[1].backend.most: limits nothing, as nothing says who answered; write backend.header or backend.body too, or remove it"}},
+		// 28232 ports / 60 s = 470.5 ticks/s
+		{"too few ports for bare TCP", "limits: {allow_closed_loop: true}\ntargets:\n- {name: a, url: 'tcp://h:1', rate: 471}\n- {name: b, url: 'tcp://h:2', rate: max}", []string{
+			"fuzz.yml:3: targets[0].rate: a connection per tick at 471 requests/s may hold 28260 local ports (60 s each), above the 28232 that there are per address of the door; write a rate of at most 470",
+			"fuzz.yml:4: targets[1].rate: a connection per tick in a closed loop may hold all 28232 local ports (60 s each) that there are per address of the door, and then requests fail; write a rate of at most 470"}},
+		// 1 GiB / 1024 = 1 MiB, which is the default
+		{"bodies that fit", door + "connections: 1024, expect: {body: ok}}", nil},
+		{"bodies that are not kept", door + "connections: 5000, expect: {max_body: 1GiB, body_size: 2, headers: {A: b}}}", nil},
+		{"bodies that take much memory", door + "connections: 1025, expect: {body_contains: ok}}\n- {name: b, url: 'tcp://h:1', rate: 1, connections: 2, tcp: {expect: ok}, expect: {max_body: 513MiB}}", []string{
+			"fuzz.yml:2: targets[0].expect.max_body: 1025 connections that may each keep a body of 1MiB until it is whole may take more than 1GiB of memory; write a smaller max_body, or fewer connections",
+			"fuzz.yml:3: targets[1].expect.max_body: 2 connections that may each keep a body of 513MiB until it is whole may take more than 1GiB of memory; write a smaller max_body, or fewer connections"}},
 		{"long timeouts", door + "timeout: 2s, timeouts: {connect: 3s, tls: 2s, response: 2001ms}}", []string{
 			"fuzz.yml:2: targets[0].timeouts.connect: is longer than timeout (2s), which ends the request before; write less, or a longer timeout",
 			"fuzz.yml:2: targets[0].timeouts.response: is longer than timeout (2s), which ends the request before; write less, or a longer timeout"}},

@@ -40,7 +40,11 @@ func encode(v reflect.Value) *yaml.Node {
 		return plain("!!str", x.String())
 	case TLSVersion:
 		return plain("!!str", x.String())
-	case encoding.TextMarshaler: // Secret and URL, which mask themselves
+	case CipherSuite:
+		return plain("!!str", x.String())
+	case Group:
+		return plain("!!str", x.String())
+	case encoding.TextMarshaler: // Secret and URL, which mask themselves, and Pattern
 		text, _ := x.MarshalText()
 		return quoted(string(text))
 	}
@@ -105,7 +109,7 @@ func encodeStruct(v reflect.Value) *yaml.Node {
 // something, unless its field is marked.
 func omitted(v reflect.Value, zero bool) bool {
 	switch x := v.Interface().(type) {
-	case TLSVersion, Secret, URL:
+	case TLSVersion, Secret, URL, Pattern:
 		return v.IsZero()
 	case encoding.TextMarshaler, time.Duration:
 		return zero && reflect.ValueOf(x).IsZero()

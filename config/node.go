@@ -107,12 +107,18 @@ func suggestion(key string, fields []string) string {
 	return "write one of " + strings.Join(fields, ", ")
 }
 
-// edits returns how many characters must be added, removed or replaced to turn
-// a into b (Levenshtein 1966), or 3 where their lengths differ by as much.
+// edits returns the distance of a and b, or 3 where their lengths differ by as
+// much.
 func edits(a, b string) int {
 	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return 3
 	}
+	return distance(a, b)
+}
+
+// distance returns how many characters must be added, removed or replaced to
+// turn a into b (Levenshtein 1966).
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

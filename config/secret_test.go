@@ -96,6 +96,11 @@ func TestSecretsStayHiddenInErrors(t *testing.T) {
 		"file with feed":         door + "http: {headers: {X-A: {files: [testdata/good.yml]}}}}]",
 		"token that is no PEM":   door + "tls: {ca_file: testdata/token.txt, cert_file: testdata/token.txt, key_file: testdata/token.txt}}]",
 		"broken key":             door + "http: {headers: {'X-A planted': x}}}]",
+		"bare url with secrets":  "targets: [{name: a, rate: 1, url: 'tcp://u:planted@h:1'}]",
+		"bare url with a path":   "targets: [{name: a, rate: 1, url: 'tls://h:1/planted'}]",
+		"tcp over http":          door + "tcp: {send: planted}}]",
+		"both to send":           "targets: [{name: a, rate: 1, url: 'tcp://h:1', tcp: {send: planted, send_file: testdata/token.txt}}]",
+		"send as list":           "targets: [{name: a, rate: 1, url: 'tcp://h:1', tcp: {send: [planted]}}]",
 		"connect_to":             door + "connect_to: 'u:planted@h:1'}]",
 		"host":                   door + "http: {host: 'u:planted@h'}}]",
 	} {

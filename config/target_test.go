@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		{"two problems", func(t *Target) { t.HTTP.Method, t.ConnectTo = "get", "h" },
 			"http.method: \"get\" is in lower case, and methods are case-sensitive; write GET\nconnect_to: is not HOST:PORT; write for example 10.0.0.7:443 or [2001:db8::1]:443"},
 		{"zero target", func(t *Target) {
-			*t = Target{Name: "a", URL: t.URL, Rate: t.Rate, Connections: 1, HTTP: t.HTTP, DNS: t.DNS, Connection: t.Connection, Expect: t.Expect, Timeout: time.Second, Pacing: "precise", Arrival: "uniform"}
+			*t = Target{Name: "a", URL: t.URL, Rate: t.Rate, Connections: 1, HTTP: t.HTTP, DNS: t.DNS, Connection: t.Connection, Expect: t.Expect, Backend: t.Backend, Timeout: time.Second, Pacing: "precise", Arrival: "uniform"}
 		},
 			"backlog: 0s is out of range; write a duration from 1ms to 1d"},
 	} {
@@ -206,6 +206,25 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	authority := string(text)
+	encrypted := filepath.Join(folder, "encrypted.key")
+	if err := os.WriteFile(encrypted, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(folder, "old.key")
+	if err := os.WriteFile(old, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// As a file is while it is being written, and one that was put together of
+	// files without a line feed at their ends.
+	cut, joined := filepath.Join(folder, "cut.pem"), filepath.Join(folder, "joined.pem")
+	if err := os.WriteFile(cut, []byte(authority+authority[:len(authority)/2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(joined, []byte(strings.TrimSpace(authority)+authority), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const passphrase = " is encrypted, and nobody can be asked for its passphrase; write the path of one that is not, as openssl pkey -in FILE prints it"
+	const lost = " holds a certificate that is cut off, or does not begin on a line of its own"
 	const together = "; write the paths of a PEM certificate and of its key"
 	for _, row := range []struct {
 		name string
@@ -214,11 +233,17 @@ func TestCertificates(t *testing.T) {
 	}{
 		{"pair", TLS{CertFile: cert, KeyFile: key}, ""},
 		{"key of another", TLS{CertFile: cert, KeyFile: other}, "tls.cert_file: certificate " + quote(cert) + " and key " + quote(other) + " do not go together: private key does not match public key" + together},
+		{"encrypted key", TLS{CertFile: cert, KeyFile: encrypted}, "tls.key_file: key " + quote(encrypted) + passphrase},
+		{"key encrypted the old way", TLS{CertFile: cert, KeyFile: old}, "tls.key_file: key " + quote(old) + passphrase},
 		{"no key", TLS{CertFile: cert}, "tls.cert_file: a client certificate needs both; write cert_file and key_file"},
 		{"key as authority", TLS{CAFile: key}, "tls.ca_file: file " + quote(key) + " holds no PEM certificate; write the path of a PEM file with the certificates of the authorities"},
 		{"authority written", TLS{CA: authority}, ""},
 		{"authority twice", TLS{CA: authority, CAFile: cert}, "tls.ca_file: the authorities are there twice; write ca or ca_file"},
 		{"key as authority written", TLS{CA: "-----BEGIN"}, "tls.ca: holds no PEM certificate; write the certificates of the authorities in PEM"},
+		{"authority cut off", TLS{CAFile: cut}, "tls.ca_file: file " + quote(cut) + lost + "; write the path of a PEM file with the certificates of the authorities"},
+		{"authorities on one line", TLS{CAFile: joined}, "tls.ca_file: file " + quote(joined) + lost + "; write the path of a PEM file with the certificates of the authorities"},
+		{"authority written and cut off", TLS{CA: authority + authority[:100]}, "tls.ca:" + lost + "; write the certificates of the authorities in PEM"},
+		{"chain cut off", TLS{CertFile: cut, KeyFile: key}, "tls.cert_file: file " + quote(cut) + lost + "; write the path of a PEM certificate, and of those that lead to its authority, where the door lacks them"},
 		{"broken authority", TLS{CAFile: broken}, "tls.ca_file: file " + quote(broken) + " holds a certificate that cannot be parsed; write the path of a PEM file with the certificates of the authorities"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

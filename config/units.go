@@ -69,11 +69,13 @@ func (s *Size) parseText(text string) error {
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("%s is out of range; write a size from 1 to 1024GiB", quote(text))
+		return fmt.Errorf("%s is out of range; write a size of at most 1024GiB", quote(text))
 	case err != nil || !known:
 		return fmt.Errorf("%s is not a size; write one such as 512KiB, 1MiB or a number of bytes", quote(text))
-	case n < 0 || n > int64(mostSize/factor):
-		return fmt.Errorf("%s is out of range; write a size from 1 to 1024GiB", quote(text))
+	case n < 0:
+		return fmt.Errorf("%s is negative; write a size such as 512KiB, 1MiB or a number of bytes", quote(text))
+	case n > int64(mostSize/factor):
+		return fmt.Errorf("%s is out of range; write a size of at most 1024GiB", quote(text))
 	}
 	*s = Size(n) * factor
 	return nil

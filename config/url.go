@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// URL is the address of a door: http or https, with a host. Its user info and
-// its query are secrets: whatever prints, logs or marshals it shows "<secret>"
-// in their place. The zero URL is empty.
+// URL is the address of a door: http or https with a host, or tcp or tls with a
+// host and a port. Its user info and its query are secrets: whatever prints,
+// logs or marshals it shows "<secret>" in their place. The zero URL is empty.
 type URL struct{ parsed *url.URL }
 
 // maskedUser is user info as a masked URL has it. The net/url package refuses
@@ -38,8 +38,10 @@ func ParseURL(text string) (URL, error) {
 
 func checkURL(u *url.URL) error {
 	switch {
+	case u.Scheme == "tcp" || u.Scheme == "tls":
+		return checkBareURL(u)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("has an unknown scheme; write http:// or https://")
+		return errors.New("has an unknown scheme; write http:// or https://, or tcp:// or tls:// with a port")
 	case u.Hostname() == "":
 		return errors.New("has no host; write http://HOST/ with the name or address of the door")
 	case u.RawPath != "" && u.EscapedPath() != u.RawPath:
@@ -67,6 +69,22 @@ func checkURL(u *url.URL) error {
 		}
 	}
 	return nil
+}
+
+// checkBareURL refuses what says more than where to connect to.
+func checkBareURL(u *url.URL) error {
+	switch {
+	case u.Hostname() == "":
+		return fmt.Errorf("has no host; write %s://HOST:PORT with the name or address of the door", u.Scheme)
+	case u.Port() == "":
+		return fmt.Errorf("has no port, and %s has none of its own; write %s://HOST:PORT", u.Scheme, u.Scheme)
+	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawFragment != "":
+		return fmt.Errorf("has more than a host and a port, which is all that %s can use; write %s://HOST:PORT", u.Scheme, u.Scheme)
+	}
+	if err := checkHost(u.Hostname()); err != nil {
+		return err
+	}
+	return checkPort(u.Port())
 }
 
 // checkHost refuses what is neither an address nor a name in ASCII.
@@ -115,11 +133,15 @@ func alphanumeric(c byte) bool {
 // IsZero reports whether there is no URL.
 func (u URL) IsZero() bool { return u.parsed == nil }
 
-// Scheme returns http or https.
+// Scheme returns http, https, tcp or tls.
 func (u URL) Scheme() string { return u.get().Scheme }
 
 // TLS reports whether the door is spoken to over TLS.
-func (u URL) TLS() bool { return u.Scheme() == "https" }
+func (u URL) TLS() bool { return u.Scheme() == "https" || u.Scheme() == "tls" }
+
+// HTTP reports whether the door is spoken to by HTTP, over TLS or not. It is
+// not where a connection alone is probed, with what is sent and expected there.
+func (u URL) HTTP() bool { return u.Scheme() != "tcp" && u.Scheme() != "tls" }
 
 // Host returns the host as it was written, with the port where there is one,
 // as the Host header has it.

@@ -2,6 +2,8 @@ package config
 
 import (
 	"math/big"
+	"net"
+	"net/netip"
 	"os"
 	"reflect"
 	"strconv"
@@ -18,6 +20,12 @@ func (c *checker) warnings(t *Target) {
 		c.warn("tls.insecure_skip_verify", "any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead")
 	}
 	c.tlsWithoutTLS(t)
+	c.tlsChoices(t)
+	c.nothingToLookUp(t)
+	c.keptBodies(t)
+	if b := &t.Backend; b.Header == "" && b.Body.IsZero() && b.Most != builtInTarget().Backend.Most && !c.inherited("backend.most") && c.good("backend") {
+		c.warn("backend.most", "limits nothing, as nothing says who answered; write backend.header or backend.body too, or remove it")
+	}
 	if !c.good("timeout") {
 		return
 	}
@@ -45,8 +53,76 @@ func (c *checker) tlsWithoutTLS(t *Target) {
 	for i, name := range fieldsOf(settings.Type()) {
 		path := join("tls", name)
 		if !c.inherited(path) && !reflect.DeepEqual(settings.Field(i).Interface(), silent.Field(i).Interface()) {
-			c.warn(path, "has no effect on a door whose URL begins with http://; write https://, or remove it")
+			c.warn(path, "has no effect on a door whose URL begins with %s://; write %s://, or remove it", t.URL.Scheme(), overTLS(t.URL))
 		}
+	}
+}
+
+// overTLS returns the scheme that speaks to the door over TLS.
+func overTLS(u URL) string {
+	if u.HTTP() {
+		return "https"
+	}
+	return "tls"
+}
+
+// tlsChoices warns about handshakes that are not those that are meant.
+func (c *checker) tlsChoices(t *Target) {
+	if t.URL.IsZero() || !t.URL.TLS() {
+		return
+	}
+	if !t.Connection.Reuse && t.TLS.Resumption && !c.written("tls.resumption") && !c.inherited("tls.resumption") {
+		c.warn("tls.resumption", "is true where nothing is written, so that a new connection per request measures resumed handshakes where the door offers them; write false for full ones, or true if that is meant")
+	}
+	if len(t.TLS.Ciphers) == 0 || !c.goodList("tls.ciphers", len(t.TLS.Ciphers)) {
+		return
+	}
+	if t.TLS.MaxVersion == 0 {
+		c.warn("tls.ciphers", "choose nothing when the door speaks TLS 1.3; write max_version: TLS12 to insist on them, or max_version: TLS13 if that is meant")
+	}
+	for i, suite := range t.TLS.Ciphers {
+		if suite.insecure() {
+			c.warn("tls.ciphers["+strconv.Itoa(i)+"]", "%s is not secure, and is offered only because it is written; write ECDHE-RSA-AES128-GCM-SHA256, unless the door insists", suite)
+		}
+	}
+}
+
+// nothingToLookUp warns about settings of lookups for a door whose address is
+// written. The defaults may have them, for other targets.
+func (c *checker) nothingToLookUp(t *Target) {
+	host, _, err := net.SplitHostPort(t.DialAddress())
+	if err != nil {
+		return
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		return
+	}
+	from := "url"
+	if t.ConnectTo != "" {
+		from = "connect_to"
+	}
+	silent := builtInTarget()
+	for _, path := range []string{"dns.refresh", "dns.family", "dns.spread", "dns.server"} {
+		if !c.inherited(path) && settingAt(t, path).Interface() != settingAt(&silent, path).Interface() {
+			c.warn(path, "has no effect, as the address in %s is dialled and nothing is looked up; write a name there, or remove it", from)
+		}
+	}
+}
+
+// mostKept is how much the bodies that a target's connections keep may come to
+// before that is warned about.
+const mostKept = Size(1) << 30
+
+// keptBodies warns about memory that a door may fill.
+func (c *checker) keptBodies(t *Target) {
+	e := &t.Expect
+	keeps := !e.Body.IsZero() || e.BodyContains != "" || !t.Backend.Body.IsZero() || !t.TCP.Expect.IsZero()
+	if !keeps || !c.good("expect", "connections") {
+		return
+	}
+	if e.MaxBody > mostKept/Size(t.Connections) {
+		c.warn("expect.max_body", "%d connections that may each keep a body of %s until it is whole may take more than %s of memory; write a smaller max_body, or fewer connections",
+			t.Connections, e.MaxBody, mostKept)
 	}
 }
 
@@ -64,9 +140,13 @@ func warnPorts(targets []Target, checkers []*checker, ports int) {
 		if t.Connection.Reuse || t.URL.IsZero() {
 			continue
 		}
+		path, meant, or := "connection.reuse", "false", ", or reuse: true"
+		if !t.URL.HTTP() {
+			path, meant, or = "rate", "a connection per tick", ""
+		}
 		if t.Rate.Max() {
-			checkers[i].warn("connection.reuse", "false in a closed loop may hold all %d local ports (%d s each) that there are per address of the door, and then requests fail; write a rate of at most %d, or reuse: true",
-				ports, portHold, ports/portHold)
+			checkers[i].warn(path, "%s in a closed loop may hold all %d local ports (%d s each) that there are per address of the door, and then requests fail; write a rate of at most %d%s",
+				meant, ports, portHold, ports/portHold, or)
 			continue
 		}
 		door := doors[t.DialAddress()]
@@ -80,8 +160,8 @@ func warnPorts(targets []Target, checkers []*checker, ports int) {
 			continue
 		}
 		door.warned = true
-		checkers[i].warn("connection.reuse", "false at %s requests/s may hold %s local ports (%d s each), above the %d that there are per address of the door; write a rate of at most %d, or reuse: true",
-			decimalText(door.rate), decimalText(held), portHold, ports, ports/portHold)
+		checkers[i].warn(path, "%s at %s requests/s may hold %s local ports (%d s each), above the %d that there are per address of the door; write a rate of at most %d%s",
+			meant, decimalText(door.rate), decimalText(held), portHold, ports, ports/portHold, or)
 	}
 }
 

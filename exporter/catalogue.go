@@ -90,6 +90,10 @@ const (
 	lookupFailures
 	targetAddresses
 	addressChanges
+	addressRequests
+	addressFailures
+	addressLatency
+	backendResponses
 	churnBaseline
 	churnDesired
 	churnReady

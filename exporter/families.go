@@ -36,7 +36,7 @@ var catalogue = [numFamilies]Metric{
 	responses: {
 		Name: "steadyprobe_responses_total", Type: Counter, Scope: PerTarget, Labels: []string{"code", "protocol"},
 		Help: "Answers by exact status code, unknown ones as \"other\", and protocol.",
-		Note: "A series appears with its first answer.",
+		Note: "A series appears with its first answer. `code` is empty for `tcp` and `tls`, which have none.",
 	},
 	sentBytes: {
 		Name: "steadyprobe_sent_bytes_total", Type: Counter, Scope: PerTarget,
@@ -169,6 +169,27 @@ var catalogue = [numFamilies]Metric{
 		Name: "steadyprobe_target_address_changes_total", Type: Counter, Scope: PerTarget, Labels: []string{"direction"},
 		Help: "Addresses that the target's name gained or lost.",
 		Note: "Only where the host is a name. `direction` is `added` or `removed`.",
+	},
+	addressRequests: {
+		Name: "steadyprobe_address_requests_total", Type: Counter, Scope: PerTarget, Labels: []string{"address"},
+		Help: "Requests completed, whatever their outcome, by the address that they went to.",
+		Note: "Only where `dns.per_address` is on, for the addresses that the target has now. `other` stands for those beyond the hundredth.",
+	},
+	addressFailures: {
+		Name: "steadyprobe_address_failures_total", Type: Counter, Scope: PerTarget, Labels: []string{"address"},
+		Help: "Requests that failed, by the address that they went to.",
+		Note: "As steadyprobe_address_requests_total. A request that found no address, or expired, went to none.",
+	},
+	addressLatency: {
+		Name: "steadyprobe_address_latency_seconds", Type: Histogram, Scope: PerTarget, Labels: []string{"address"},
+		Help: "Time from a request's intended time to the last byte of its answer or its failure, by the address that it went to.",
+		Note: "As steadyprobe_address_requests_total. Not in a closed loop.",
+	},
+	backendResponses: {
+		Name: "steadyprobe_backend_responses_total", Type: Counter, Scope: PerTarget, Labels: []string{"backend"},
+		Help: "Answers by the backend that gave them, as they tell.",
+		Note: "Only where `backend` is set. A series appears with the first answer and goes when there was none for an hour; " +
+			"`other` stands for those beyond `backend.most`.",
 	},
 	churnBaseline: {
 		Name: "steadyprobe_churn_baseline_replicas", Type: Gauge, Scope: PerChurn,

@@ -3,6 +3,7 @@ package exporter
 import (
 	"io"
 	"math"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -69,6 +70,18 @@ func (f *fakeTarget) copySnapshot(s *record.Snapshot) {
 	copyTo(&s.Lateness, &from.Lateness)
 	s.Handshakes = append(s.Handshakes[:0], from.Handshakes...)
 	s.Responses = append(s.Responses[:0], from.Responses...)
+	s.Backends = append(s.Backends[:0], from.Backends...)
+	s.Addresses = s.Addresses[:cap(s.Addresses)]
+	for len(s.Addresses) < len(from.Addresses) {
+		s.Addresses = append(s.Addresses, record.AddressCount{})
+	}
+	s.Addresses = s.Addresses[:len(from.Addresses)]
+	for i := range s.Addresses {
+		to, from := &s.Addresses[i], &from.Addresses[i]
+		to.Address, to.Requests, to.Failures = from.Address, from.Requests, from.Failures
+		copyTo(&to.Latency, &from.Latency)
+	}
+	s.AddressRoom = from.AddressRoom
 	s.Certificate, s.Clamped, s.Windows = from.Certificate, from.Clamped, from.Windows
 }
 
@@ -129,7 +142,11 @@ func fullTarget() Target {
 	b := record.DefaultBounds()
 	f := &fakeTarget{
 		snapshot: emptySnapshot(),
-		resolver: ResolverStats{Lookups: 7, NotFound: 1, TimedOut: 2, Failed: 3, Addresses: 4, Added: 6, Removed: 2},
+		resolver: ResolverStats{
+			Lookups: 7, NotFound: 1, TimedOut: 2, Failed: 3, Addresses: 4, Added: 6, Removed: 2,
+			// Of the last two, which have had no request, one has a place of its own.
+			Present: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")},
+		},
 	}
 	l, s := &f.ledger, &f.snapshot
 	l.Scheduled = 6
@@ -146,7 +163,14 @@ func fullTarget() Target {
 		{Version: 0x0303, Cipher: 0xc02f, Resumed: true, Count: 1},
 	}
 	s.Certificate = record.Certificate{Seen: true, Verified: true, NotBefore: 1_690_000_000, NotAfter: 1_760_000_000}
-	s.Responses = []record.ResponseCount{{Code: 204, Protocol: probe.HTTP11, Count: 4}}
+	s.Responses = []record.ResponseCount{{Code: 204, Protocol: probe.HTTP11, Count: 4}, {Protocol: probe.TLS, Count: 1}}
+	s.Backends = []record.BackendCount{{Name: "other", Answers: 1}, {Name: "shop-1", Answers: 3}}
+	s.Addresses = []record.AddressCount{
+		{Requests: 1, Failures: 1, Latency: distribution(b.Latency, time.Second)},
+		{Address: netip.MustParseAddr("192.0.2.1"), Requests: 4, Failures: 1, Latency: distribution(b.Latency, 20*time.Millisecond)},
+		{Address: netip.MustParseAddr("192.0.2.9"), Requests: 1, Latency: distribution(b.Latency, time.Second)}, // has gone
+	}
+	s.AddressRoom = 1
 	return f.fill(Target{
 		Name: "full", URL: "https://shop.example.com/healthz", Rate: 1000, Reuse: true,
 		Labels:    map[string]string{"front": "ingress", "site": "fra1"},

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ type labels struct {
 	window         [record.NumWindows]*dto.LabelPair
 	closeReason    [probe.NumCloseReasons]*dto.LabelPair
 	protocol       [probe.NumProtocols]*dto.LabelPair
+	noCode         *dto.LabelPair
 	resumed        [2]*dto.LabelPair // record.Full, record.Resumed
 	lookupNotFound *dto.LabelPair
 	lookupTimeout  *dto.LabelPair
@@ -59,6 +61,7 @@ func newLabels() (l labels) {
 	for i := range l.protocol {
 		l.protocol[i] = pair("protocol", probe.Protocol(i).String())
 	}
+	l.noCode = pair("code", "")
 	l.resumed[record.Full] = pair("resumed", "false")
 	l.resumed[record.Resumed] = pair("resumed", "true")
 	l.lookupNotFound = pair("reason", "not_found")
@@ -109,3 +112,14 @@ func handshakeLabels(h record.HandshakeCount) []*dto.LabelPair {
 }
 
 func resourceLabel(name string) *dto.LabelPair { return pair("resource", name) }
+
+// addressLabel returns the pair of an address, the zero one standing for all
+// that have no place.
+func addressLabel(a netip.Addr) *dto.LabelPair {
+	if !a.IsValid() {
+		return pair("address", "other")
+	}
+	return pair("address", a.String())
+}
+
+func backendLabel(name string) *dto.LabelPair { return pair("backend", name) }

@@ -3,6 +3,7 @@ package exporter
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,7 +96,7 @@ func (h *Histograms) validate() error {
 // bounds returns the classic boundaries of a histogram family.
 func (h *Histograms) bounds(f family) *record.Boundaries {
 	switch f {
-	case latency:
+	case latency, addressLatency:
 		return h.Bounds.Latency
 	case serviceTime:
 		return h.Bounds.ServiceTime
@@ -127,6 +128,7 @@ type Target struct {
 	ObjectiveRatio float64       // 0: none
 
 	// What the target can meet; it decides which series exist from the start.
+	Bare    bool // connections below HTTP, one for each request
 	TLS     bool // TLS handshakes
 	Named   bool // the host is a name, so that lookups happen
 	Proxy   bool // a PROXY header is sent
@@ -144,6 +146,9 @@ type ResolverStats struct {
 	NotFound, TimedOut, Failed uint64 // lookups that failed, by reason; Failed is all other
 	Addresses                  int    // now
 	Added, Removed             uint64 // addresses
+	// Present are the addresses of now, where series of each are asked for, as
+	// far as the snapshot has a place for them; else none.
+	Present []netip.Addr
 }
 
 // meets reports whether the target can complete a request with o.
@@ -158,7 +163,13 @@ func (t *Target) meets(o probe.Outcome) bool {
 	case probe.StageTLS:
 		return t.TLS
 	}
-	return o != probe.ScheduleExpired || !t.closed()
+	switch o {
+	case probe.ScheduleExpired:
+		return !t.closed()
+	case probe.ReadStale, probe.WriteStale, probe.ReadTruncated, probe.ResponseStatus, probe.ResponseSize, probe.ResponseHeader, probe.ResponseProtocol:
+		return !t.Bare
+	}
+	return true
 }
 
 // opens reports whether o is a way in which opening a connection fails.

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"fmt"
+	"net/netip"
 
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -16,6 +17,7 @@ type page struct {
 	layout   *layout
 	families [numFamilies]pool
 	snapshot record.Snapshot
+	untried  record.AddressCount
 	self     record.Distribution
 	churn    ChurnState
 	out      []*dto.MetricFamily
@@ -26,7 +28,13 @@ type page struct {
 	codes      map[uint16]*dto.LabelPair
 	handshakes map[record.HandshakeCount][]*dto.LabelPair // its Count is 0
 	resources  map[string]*dto.LabelPair
+	addresses  map[netip.Addr]*dto.LabelPair
+	backends   map[string]*dto.LabelPair
 }
+
+// mostRemembered bounds how many labels of one kind are kept from scrape to
+// scrape: addresses and backends come and go.
+const mostRemembered = 10_000
 
 // pool is the metrics of one family, of which the first used ones are written.
 type pool struct {
@@ -41,6 +49,8 @@ func newPage(l *layout) *page {
 		codes:      map[uint16]*dto.LabelPair{},
 		handshakes: map[record.HandshakeCount][]*dto.LabelPair{},
 		resources:  map[string]*dto.LabelPair{},
+		addresses:  map[netip.Addr]*dto.LabelPair{},
+		backends:   map[string]*dto.LabelPair{},
 	}
 	types := map[Type]dto.MetricType{
 		Counter: dto.MetricType_COUNTER, Gauge: dto.MetricType_GAUGE, Histogram: dto.MetricType_HISTOGRAM,
@@ -57,6 +67,12 @@ func (p *page) reset() {
 		p.families[i].used = 0
 	}
 	clear(p.errs[:])
+	if len(p.addresses) > mostRemembered {
+		clear(p.addresses)
+	}
+	if len(p.backends) > mostRemembered {
+		clear(p.backends)
+	}
 }
 
 // finish returns the families that have series, sorted by name.

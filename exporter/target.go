@@ -1,6 +1,9 @@
 package exporter
 
 import (
+	"net/netip"
+	"slices"
+
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 )
@@ -18,8 +21,11 @@ func (p *page) writeTarget(t *target) {
 	w.times(t, &p.snapshot)
 	w.answers(&p.snapshot)
 	w.handshakes(t, &p.snapshot)
+	w.backends(&p.snapshot)
 	if t.Resolver != nil {
-		w.addresses(t, t.Resolver())
+		r := t.Resolver()
+		w.addresses(t, r)
+		w.byAddress(t, &p.snapshot, r.Present)
 	}
 }
 
@@ -120,8 +126,12 @@ func (w *writer) times(t *target, s *record.Snapshot) {
 
 func (w *writer) answers(s *record.Snapshot) {
 	for _, r := range s.Responses {
-		code := remembered(w.page.codes, r.Code, codeLabel)
-		w.count(responses, r.Count, code, w.page.layout.labels.protocol[r.Protocol])
+		protocol := w.page.layout.labels.protocol[r.Protocol]
+		code := w.page.layout.labels.noCode
+		if r.Protocol != probe.TCP && r.Protocol != probe.TLS {
+			code = remembered(w.page.codes, r.Code, codeLabel)
+		}
+		w.count(responses, r.Count, code, protocol)
 	}
 }
 
@@ -157,4 +167,43 @@ func (w *writer) addresses(t *target, r ResolverStats) {
 	w.count(lookupFailures, r.Failed, labels.lookupError)
 	w.count(addressChanges, r.Added, labels.added)
 	w.count(addressChanges, r.Removed, labels.removed)
+}
+
+// byAddress writes what came of the requests to each address that is present,
+// and of those that have no place of their own.
+func (w *writer) byAddress(t *target, s *record.Snapshot, present []netip.Addr) {
+	if len(present) == 0 {
+		return
+	}
+	room := s.AddressRoom
+	for _, a := range present {
+		i, found := slices.BinarySearchFunc(s.Addresses, a, func(c record.AddressCount, a netip.Addr) int { return c.Address.Compare(a) })
+		switch {
+		case found:
+			w.atAddress(t, &s.Addresses[i])
+		case room > 0:
+			// One without requests is there at 0, unless it would be one of the others.
+			w.page.untried = record.AddressCount{Address: a}
+			w.atAddress(t, &w.page.untried)
+			room--
+		}
+	}
+	if len(s.Addresses) > 0 && !s.Addresses[0].Address.IsValid() {
+		w.atAddress(t, &s.Addresses[0])
+	}
+}
+
+func (w *writer) atAddress(t *target, c *record.AddressCount) {
+	address := remembered(w.page.addresses, c.Address, addressLabel)
+	w.count(addressRequests, c.Requests, address)
+	w.count(addressFailures, c.Failures, address)
+	if !t.closed() {
+		w.histogram(addressLatency, &c.Latency, address)
+	}
+}
+
+func (w *writer) backends(s *record.Snapshot) {
+	for _, b := range s.Backends {
+		w.count(backendResponses, b.Answers, remembered(w.page.backends, b.Name, backendLabel))
+	}
 }

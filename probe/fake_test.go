@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,8 @@ type fakeDoor struct {
 	refuse  int // of refuse + 1 openings so many fail
 	most    int // requests at once, at most
 	now     int // requests at once
+
+	addresses []netip.Addr // that openings go to in turn; none: nowhere
 }
 
 func (d *fakeDoor) set(f func(*fakeDoor)) {
@@ -34,11 +37,12 @@ func (d *fakeDoor) set(f func(*fakeDoor)) {
 func (d *fakeDoor) Open(l *Link) {
 	d.mu.Lock()
 	d.openers++
+	number := d.openers
 	d.mu.Unlock()
 	go func() {
 		d.mu.Lock()
 		wait, fail := d.open, d.fail
-		if d.refuse > 0 && d.openers%(d.refuse+1) != 0 {
+		if d.refuse > 0 && number%(d.refuse+1) != 0 {
 			fail = ConnectRefused
 		}
 		d.mu.Unlock()
@@ -52,6 +56,11 @@ func (d *fakeDoor) Open(l *Link) {
 		}
 		s.End = d.clock.Now()
 		s.Connect = s.End.Sub(s.Begun)
+		d.mu.Lock()
+		if n := len(d.addresses); n > 0 {
+			s.Address = d.addresses[(number-1)%n]
+		}
+		d.mu.Unlock()
 		if fail != Success {
 			s.Outcome = fail
 			l.Failed(&s)

@@ -1,6 +1,9 @@
 package probe
 
-import "context"
+import (
+	"context"
+	"net/netip"
+)
 
 // Link is the Prober's side of one connection, from the start of its opening
 // until it is gone. A connection goes
@@ -24,10 +27,13 @@ type Link struct {
 	busy      int // slots that carry a tick
 	requests  uint64
 	opened    Instant
-	counted   bool // in p.open
-	retiring  bool // takes no further tick
-	lingering bool // in p.lingering
-	replacing bool // a replacement is being opened
+	counted   bool        // in p.open
+	retiring  bool        // takes no further tick
+	lingering bool        // in p.lingering
+	replacing bool        // a replacement is being opened
+	due       CloseReason // why
+	address   netip.Addr  // that it is connected to
+	removed   bool        // the target has that address no longer
 
 	// Of the idle list.
 	listed     bool
@@ -57,6 +63,7 @@ func (l *Link) Opened(conn Conn, slots int, s *Sample) {
 	now := p.clock.Now()
 	p.mu.Lock()
 	l.conn, l.slots, l.opened = conn, slots, now
+	l.address, l.removed = s.Address, p.elsewhere(s.Address)
 	p.slots = max(p.slots, slots)
 	p.ledger.Connections++
 	p.ledger.Opened++
@@ -64,7 +71,7 @@ func (l *Link) Opened(conn Conn, slots int, s *Sample) {
 	if !l.bound {
 		p.ledger.Bytes.Add(s.Bytes)
 	}
-	old, why := l.takeOver(now)
+	old, why := l.takeOver()
 	if p.closing {
 		why = CloseShutdown
 		p.retire(l)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,8 @@ type Prober struct {
 	links0    chan struct{}
 	catchNext Instant // when the next tick may leave the backlog, under CatchUp
 	catchUp   *time.Timer
-	running   bool // a closed loop, between Begin and Halt
+	running   bool                    // a closed loop, between Begin and Halt
+	addresses map[netip.Addr]struct{} // of the target; none: any will do
 	refill    refill
 	warm      warmUp
 	closing   bool

@@ -46,7 +46,7 @@ func (l *Link) judge(s *Sample) {
 			r.succeeded()
 		}
 	case s.Close == NotClosed || l.requests > 1:
-	case l.p.target.Closed && s.Code != 0:
+	case l.p.target.Closed && s.Protocol != NoProtocol:
 		// An answer is an answer: the loop shows how many such a door gives.
 	default:
 		l.p.refill.failed(s.End) // not even the first request got through

@@ -1,6 +1,9 @@
 package probe
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // ChurnPhase is what the backend of a target was doing at a tick's intended
 // time.
@@ -113,6 +116,8 @@ type Sample struct {
 	Close     CloseReason // why the connection takes no further request
 	Protocol  Protocol    // of the answer, if one came
 	Code      uint16      // status of the answer, 0 if none came
+	Address   netip.Addr  // that was connected to, or that the outcome is of; zero: none was tried
+	Backend   *Backend    // who answered; nil: nobody, or nothing tells
 	Bytes     Bytes       // since the connection's previous sample
 	Handshake Handshake
 }

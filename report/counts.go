@@ -57,8 +57,11 @@ func responses(counts []record.ResponseCount) map[string]uint64 {
 			continue
 		}
 		code := "other"
-		if c.Code != 0 {
+		switch {
+		case c.Code != 0:
 			code = strconv.Itoa(int(c.Code))
+		case c.Protocol == probe.TCP, c.Protocol == probe.TLS:
+			code = c.Protocol.String() // which have no codes
 		}
 		by[code] += c.Count
 	}

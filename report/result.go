@@ -37,7 +37,7 @@ type Result struct {
 
 	Failures   uint64            `json:"failures"`
 	FailuresBy map[string]uint64 `json:"failures_by"` // "stage/reason" → count; their sum is Failures
-	Responses  map[string]uint64 `json:"responses"`   // status code or "other" → count
+	Responses  map[string]uint64 `json:"responses"`   // status code, "tcp", "tls" or "other" → count
 
 	// AnsweredRate is how many requests per second were answered within the
 	// window, completely and with whatever status: the Requests/sec of wrk.

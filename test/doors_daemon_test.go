@@ -197,10 +197,11 @@ func (s scrape) checkAccount(target string, before scrape) error {
 	return s.checkGrowth(before)
 }
 
-// checkGrowth checks that no counter of the program's own has shrunk.
+// checkGrowth checks that no counter of the program's own has shrunk. Those of
+// an address go with it.
 func (s scrape) checkGrowth(before scrape) error {
 	for name, family := range before {
-		if family.GetType() != dto.MetricType_COUNTER || !strings.HasPrefix(name, "steadyprobe_") {
+		if family.GetType() != dto.MetricType_COUNTER || !strings.HasPrefix(name, "steadyprobe_") || strings.HasPrefix(name, "steadyprobe_address_") {
 			continue
 		}
 		for _, m := range family.GetMetric() {

@@ -39,9 +39,9 @@ func newObjectiveView(t *Target) *objectiveView {
 	if o == nil {
 		return nil
 	}
-	v := &objectiveView{Latency: seconds(o.Latency), Ratio: dash, Within: count(o.Within), Share: dash}
+	v := &objectiveView{Text: "within " + seconds(o.Latency), Within: count(o.Within), Share: dash}
 	if !math.IsNaN(float64(o.Ratio)) {
-		v.Ratio = precise(float64(o.Ratio))
+		v.Text = precise(float64(o.Ratio)) + " " + v.Text
 	}
 	if t.Completed > 0 {
 		share := float64(o.Within) / float64(t.Completed)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -283,6 +284,11 @@ func list[S ~[]E, E any](s S) S {
 func (t Target) whole() Target {
 	t.Failures, t.Latency, t.Phases = list(t.Failures), list(t.Latency), list(t.Phases)
 	t.ServiceTime, t.Lateness = list(t.ServiceTime), list(t.Lateness)
+	t.Backends = list(t.Backends)
+	t.Addresses = slices.Clone(list(t.Addresses))
+	for i := range t.Addresses {
+		t.Addresses[i].Latency = list(t.Addresses[i].Latency)
+	}
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}

@@ -32,6 +32,8 @@ func apiTarget() Target {
 		Connections: Connections{Open: 3, Limit: 50, Opened: 5, Closed: map[string]uint64{"peer": 2}},
 		Latency:     []Window{{"1m", Quantiles{{0.5, 0.00013}, {1, none()}}}},
 		ServiceTime: Quantiles{{0.5, 0.0001}}, Lateness: Quantiles{{0.5, 0.00003}},
+		Addresses: []Address{{"10.0.0.1", 8, 2, Quantiles{{0.5, 0.0001}}}, {"other", 1, 0, nil}},
+		Backends:  []Backend{{"web-1", 7}},
 		Phases: []ChurnPhase{{Phase: "settled", Completed: 10, Failed: 2, Failures: []Failure{{"read", "timeout", 2, 0, nil}},
 			Latency: Quantiles{{0.99, none()}}}},
 	}
@@ -47,6 +49,8 @@ const apiTargetJSON = `{"name":"shop","url":"https://shop.example.com/a","labels
 	`"connections":{"open":3,"limit":50,"opened":5,"closed":{"peer":2}},` +
 	`"latency":[{"window":"1m","quantiles":[{"q":0.5,"seconds":0.00013},{"q":1,"seconds":null}]}],` +
 	`"service_time":[{"q":0.5,"seconds":0.0001}],"lateness":[{"q":0.5,"seconds":3e-05}],` +
+	`"addresses":[{"address":"10.0.0.1","requests":8,"failed":2,"latency":[{"q":0.5,"seconds":0.0001}]},` +
+	`{"address":"other","requests":1,"failed":0,"latency":[]}],"backends":[{"backend":"web-1","answers":7}],` +
 	`"churn_phases":[{"phase":"settled","completed":10,"failed":2,` +
 	`"failures":[{"failure_stage":"read","reason":"timeout","total":2,"last_5m":0}],"latency":[{"q":0.99,"seconds":null}]}]}`
 
@@ -54,7 +58,7 @@ const apiTargetJSON = `{"name":"shop","url":"https://shop.example.com/a","labels
 const emptyTargetJSON = `{"name":"new","url":"","labels":{},"loop":"","rate":0,"rate_kept":0,` +
 	`"condition":{"state":"","since":"0001-01-01T00:00:00Z"},"scheduled":0,"completed":0,"in_flight":0,"backlog":0,` +
 	`"failed":0,"failures":[],"responses":{},"objective":null,"connections":{"open":0,"limit":0,"opened":0,"closed":{}},"latency":[],"service_time":[],` +
-	`"lateness":[],"churn_phases":[]}`
+	`"lateness":[],"addresses":[],"backends":[],"churn_phases":[]}`
 
 func success(data string) string { return `{"status":"success","data":` + data + "}\n" }
 

@@ -59,6 +59,8 @@ type Target struct {
 	Latency     []Window          `json:"latency"`      // of 1m, 5m and 1h; empty in a closed loop
 	ServiceTime Quantiles         `json:"service_time"` // since the process started
 	Lateness    Quantiles         `json:"lateness"`     // since the process started; empty in a closed loop
+	Addresses   []Address         `json:"addresses"`    // present ones; empty where figures by address are not asked for
+	Backends    []Backend         `json:"backends"`     // that answered within the last hour, by name; empty where nothing tells them apart
 	Phases      []ChurnPhase      `json:"churn_phases"` // settled, scaling_up, scaling_down; empty where no churn is tied to it
 }
 
@@ -116,6 +118,20 @@ type Quantiles []Quantile
 type Quantile struct {
 	Q       float64 `json:"q"`       // 0 to 1
 	Seconds Number  `json:"seconds"` // null where there were fewer than 1/(1-q)
+}
+
+// Address is what came of the requests to one address.
+type Address struct {
+	Address  string    `json:"address"` // "other": all that have no place of their own
+	Requests uint64    `json:"requests"`
+	Failed   uint64    `json:"failed"`
+	Latency  Quantiles `json:"latency"` // of all of them; empty in a closed loop
+}
+
+// Backend counts the answers of one backend.
+type Backend struct {
+	Backend string `json:"backend"` // "other": all that have no place of their own
+	Answers uint64 `json:"answers"`
 }
 
 // ChurnPhase is what was measured while the backend of a target was in one

@@ -136,6 +136,11 @@ func drawTimelines(w io.Writer, look plot.Look, o *Options, shown []Target, what
 		lines[i].Name = shown[i].Name
 		completed, failed := uint64(0), uint64(0)
 		for _, m := range history(o, shown[i].Name, what.span) {
+			// Spans do not begin with the process, nor with the plot: the oldest
+			// one is shown whole.
+			if m.From.Before(from) && from.Sub(m.From) < 2*what.span {
+				from = m.From.UTC()
+			}
 			completed, failed = completed+m.Completed, failed+m.Failed
 			lines[i].Points = append(lines[i].Points, plot.Point{At: m.From, Value: duration(what.figure(m))})
 			if m.Failed > 0 {

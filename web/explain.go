@@ -13,9 +13,6 @@ import (
 // responseStatus is the failure that has codes.
 const responseStatus = "response/status"
 
-// otherCode stands for all statuses that no standard names.
-const otherCode = "other"
-
 // maxCodes is how many statuses are named beside a failure.
 const maxCodes = 3
 

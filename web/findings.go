@@ -189,6 +189,10 @@ func (f *finding) rateMissed(t *Target) {
 		perSecond(t.RateKept), perSecond(t.Rate), count(t.Backlog))
 }
 
+// enough failures are no chance: of that many expected ones none happens once in
+// 150 times.
+const enough = 5
+
 // missed reports whether the rate is not kept; false where either is not known.
 func missed(t *Target) bool {
 	rate, kept := float64(t.Rate), float64(t.RateKept)

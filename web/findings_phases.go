@@ -13,7 +13,8 @@ func (f *finding) slowInPhases(t *Target) (slow []ChurnPhase) {
 	settled, _ := t.phase(phaseSettled)
 	usual := settled.Latency.at(0.99)
 	for _, p := range t.Phases {
-		if p.Phase != phaseSettled && worse(p.Latency.at(0.99), usual) {
+		v := p.Latency.at(0.99)
+		if p.Phase != phaseSettled && worse(v, usual) && !late(t, v) {
 			slow = append(slow, p)
 		}
 	}
@@ -29,6 +30,10 @@ func (f *finding) slowInPhases(t *Target) (slow []ChurnPhase) {
 	f.say("p99 is %s, %s while settled.", strings.Join(parts, " and "), seconds(usual))
 	return slow
 }
+
+// late reports whether so much of the lateness is as long as the latency is,
+// that this may be the probe's own. Both are since the process started.
+func late(t *Target, latency Number) bool { return 2*t.Lateness.at(0.99) > latency }
 
 // failingInPhases says of every churn phase in which share its requests failed,
 // and returns those phases, the largest share first.
@@ -116,8 +121,8 @@ func (f *finding) besidePeers(t *Target, peers []*Target, slow, failing []ChurnP
 }
 
 // sound reports whether a target is faster in all of the slow phases and fails
-// in none of the failing ones. Of far fewer requests none may have failed by
-// chance.
+// in none of the failing ones, where at least enough would have, had it failed
+// as often: fewer may have been spared by chance.
 func sound(p *Target, slow, failing []ChurnPhase) bool {
 	for i := range slow {
 		its, _ := p.phase(slow[i].Phase)
@@ -127,7 +132,7 @@ func sound(p *Target, slow, failing []ChurnPhase) bool {
 	}
 	for i := range failing {
 		its, _ := p.phase(failing[i].Phase)
-		if its.Failed > 0 || its.Completed < failing[i].Completed/2 {
+		if its.Failed > 0 || float64(its.Completed)*failing[i].share() < enough {
 			return false
 		}
 	}

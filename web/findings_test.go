@@ -30,6 +30,12 @@ func door(name string, p99 [3]float64, failed [3]uint64) Target {
 	return t
 }
 
+// probedLate is a target whose lateness had such a p99, in seconds.
+func probedLate(t Target, p99 float64) Target {
+	t.Lateness = quantiles(0, p99, p99)
+	return t
+}
+
 // windowed is a target without churn, with such a p99 in its windows.
 func windowed(minute, five, hour float64) Target {
 	return Target{Name: "a", Loop: "open", Condition: Condition{State: stateUp}, Latency: []Window{
@@ -51,6 +57,18 @@ func TestFind(t *testing.T) {
 			[]string{"a: p99 is 312 ms while scaling down, 4.10 ms while settled."}},
 		{"slow while scaling either way", []Target{door("a", [3]float64{0.0041, 0.4, 0.312}, [3]uint64{})},
 			[]string{"a: p99 is 400 ms while scaling up and 312 ms while scaling down, 4.10 ms while settled."}},
+		// 312 ms is less than twice 160 ms.
+		{"slow as the probe is late", []Target{probedLate(door("a", [3]float64{0.0041, 0.004, 0.312}, [3]uint64{}), 0.16)}, nil},
+		{"slower than the probe is late", []Target{probedLate(door("a", [3]float64{0.0041, 0.004, 0.312}, [3]uint64{}), 0.15)},
+			[]string{"a: p99 is 312 ms while scaling down, 4.10 ms while settled."}},
+		// Of 1,000 requests of the other door 4 and 5 would have failed.
+		{"failures that may be chance", []Target{door("a", [3]float64{0.004, 0.004, 0.004}, [3]uint64{0, 0, 4}), steady},
+			[]string{"a: 0.4 % of its requests failed while scaling down, none while settled, all as response/status (HTTP 502 Bad Gateway). " +
+				"502 Bad Gateway: the door got no valid answer from its backend."}},
+		{"failures that are none", []Target{door("a", [3]float64{0.004, 0.004, 0.004}, [3]uint64{0, 0, 5}), steady},
+			[]string{"a: 0.5 % of its requests failed while scaling down, none while settled, all as response/status (HTTP 502 Bad Gateway). " +
+				"502 Bad Gateway: the door got no valid answer from its backend. " +
+				"In front of the same backends steady failed none: it is this door rather than the backends."}},
 		{"at the thresholds", []Target{door("a", [3]float64{0.005, 0.0101, 0.005}, [3]uint64{})},
 			[]string{"a: p99 is 10.1 ms while scaling up, 5.00 ms while settled."}},
 		{"below the ratio", []Target{door("a", [3]float64{0.1, 0.199, 0.1}, [3]uint64{})}, nil},

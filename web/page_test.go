@@ -140,7 +140,7 @@ func TestPageOfATarget(t *testing.T) {
 		{"Answers by status", []string{"shop", "200 OK | 2,985 | 99.5 % | As expected.",
 			"502 Bad Gateway | 13 | 0.43 % | Not expected: it counts as response/status. The door got no valid answer from its backend.",
 			"other | 2 | 0.067 % | As expected."}},
-		{"Objectives", []string{"shop missed | 250 ms | 99.9 % | 2,985 | 3,000 | 99.5 %"}},
+		{"Objectives", []string{"shop missed | 99.9 % within 250 ms | 2,985 | 3,000 | 99.5 %"}},
 	} {
 		if got := page.section(t, row.heading).rows(); !slices.Equal(got, row.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", row.heading, strings.Join(got, "\n"), strings.Join(row.want, "\n"))
@@ -184,7 +184,7 @@ func TestPageWithLittle(t *testing.T) {
 			t := pageTarget()
 			t.Objective.Ratio = none()
 			k.targets = []Target{t}
-		}, []string{"shop 250 ms – 2,985 3,000 99.5 %"}, []string{"missed", "NaN"}},
+		}, []string{"shop within 250 ms 2,985 3,000 99.5 %"}, []string{"missed", "NaN"}},
 		{"young", func(k *kit) {
 			k.targets = []Target{pageTarget()}
 			k.status.Started = testNow.Add(-70 * time.Second)
@@ -458,6 +458,47 @@ func BenchmarkPageOf1000Targets(b *testing.B) {
 	for b.Loop() {
 		if _, err := p.make(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A target that tells addresses and backends apart has a table of each; the one
+// that does not has none.
+func TestPagePlaces(t *testing.T) {
+	k := newKit()
+	k.targets = []Target{apiTarget(), {Name: "plain"}}
+	text := body(t, ask(k.handler(t), "GET", "/"))
+	for _, want := range []string{
+		`<th role="rowheader" scope="row" class="word">10.0.0.1</th>
+<td role="cell" data-label="Requests">8</td>
+<td role="cell" data-label="Failed" class="bad">2</td>
+<td role="cell" data-label="p50">100 µs</td>
+<td role="cell" data-label="p99">–</td>`,
+		`<th role="rowheader" scope="row" class="word">web-1</th>
+<td role="cell" data-label="Answers">7</td>
+<td role="cell" data-label="Share">100 %</td>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have\n%s", want)
+		}
+	}
+	k = newKit()
+	k.targets = []Target{{Name: "plain"}}
+	text = body(t, ask(k.handler(t), "GET", "/"))
+	if strings.Contains(text, "By address") || strings.Contains(text, "By backend") {
+		t.Error("the page has tables of what nothing is known of")
+	}
+}
+
+func TestRateKept(t *testing.T) {
+	for _, row := range []struct {
+		rate, kept float64
+		want       string
+	}{
+		{200, 199.5, "200"}, {0.2, 0.2, "0.2"}, {1. / 60, 0, "0"}, {0.016, 0, "–"}, {float64(none()), 1000, "1,000"},
+	} {
+		if got := rateKept(&Target{Rate: Number(row.rate), RateKept: Number(row.kept)}); got != row.want {
+			t.Errorf("kept %v of %v is %q, want %q", row.kept, row.rate, got, row.want)
 		}
 	}
 }

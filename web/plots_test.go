@@ -330,15 +330,15 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestPlotsOverTimeTellOfAsManyFailures has a process of 25 s: two slices of 10 s
-// are over, and 5 seconds since.
+// TestPlotsOverTimeTellOfAsManyFailures has a process of 85 s: 8 slices of 10 s
+// are over, and 5 seconds since. Its clock began a little before it had started.
 func TestPlotsOverTimeTellOfAsManyFailures(t *testing.T) {
 	k := newKit()
 	k.targets = []Target{{Name: "a", Loop: "open"}}
-	k.status.Started = testNow.Add(-25 * time.Second)
+	k.status.Started = testNow.Add(-85 * time.Second)
 	k.timeline = func(name string, span time.Duration) Timeline {
 		t := Timeline{Target: name, Span: Number(span.Seconds())}
-		from := k.status.Started
+		from := k.status.Started.Add(-time.Second / 4)
 		if span == time.Second {
 			from = from.Add(3 * time.Microsecond) // it is asked for a little later
 		}
@@ -350,21 +350,21 @@ func TestPlotsOverTimeTellOfAsManyFailures(t *testing.T) {
 	}
 	o := k.options()
 	hour := history(&o, "a", 10*time.Second)
-	if len(hour) != 2+5 {
-		t.Errorf("the hour has %d moments, want 2 slices and 5 seconds", len(hour))
+	if len(hour) != 8+5 {
+		t.Errorf("the hour has %d moments, want 8 slices and 5 seconds", len(hour))
 	}
 	for i, m := range hour {
-		if there := !math.IsNaN(float64(m.P99)); there != (i < 2) {
+		if there := !math.IsNaN(float64(m.P99)); there != (i < 8) {
 			t.Errorf("moment %d has a p99 of %v", i, m.P99)
 		}
 	}
 	for _, what := range []over{bySecond(), byHour()} {
-		if alt := timelineAlt(what, &o, k.targets); !strings.HasSuffix(alt, " 25 requests failed.") {
+		if alt := timelineAlt(what, &o, k.targets); !strings.HasSuffix(alt, " 85 requests failed.") {
 			t.Errorf("%s", alt)
 		}
 		var svg bytes.Buffer
-		if err := drawTimelines(&svg, plot.Look{}, &o, k.targets, what); err != nil || !strings.Contains(svg.String(), "a: 25 failed") {
-			t.Errorf("%s: 25 failures are not drawn, error %v", what.title, err)
+		if err := drawTimelines(&svg, plot.Look{}, &o, k.targets, what); err != nil || !strings.Contains(svg.String(), "a: 85 failed") {
+			t.Errorf("%s: 85 failures are not drawn, error %v", what.title, err)
 		}
 	}
 }

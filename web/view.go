@@ -35,6 +35,8 @@ type view struct {
 	Churns            []churnView
 	ByPhase           bool // whether a churn is tied to any of Targets
 	Failing           bool // whether a request of any of Targets failed
+	ByAddress         bool // whether any of Targets has figures by address
+	ByBackend         bool // whether any of Targets has figures by backend
 	Answered          bool // whether any of Targets was answered
 	Promised          bool // whether any of Targets has an objective
 	Plots             *plotViews
@@ -66,6 +68,8 @@ type targetView struct {
 	InFlight, Backlog, Scheduled, Completed string
 	Late50, Late99, Service50, Service99    string
 	Failures                                []failureView
+	Addresses                               []addressView
+	Backends                                []backendView
 	Answers                                 []answerView
 	Objective                               *objectiveView
 	Phases                                  []phaseView
@@ -83,9 +87,16 @@ type answerView struct {
 }
 
 type objectiveView struct {
-	Latency, Ratio, Within, Share string
-	Missed                        bool
+	Text, Within, Share string
+	Missed              bool
 }
+
+type addressView struct {
+	Name, Requests, Failed, P50, P99 string
+	Failing                          bool
+}
+
+type backendView struct{ Name, Answers, Share string }
 
 type phaseView struct {
 	Name, Completed, Failed, Share, Reasons, P50, P99, P999 string
@@ -136,6 +147,8 @@ func newView(o *Options, p *plots) *view {
 		}
 		v.ByPhase = v.ByPhase || len(t.Phases) > 0
 		v.Failing = v.Failing || len(t.Failures) > 0
+		v.ByAddress = v.ByAddress || len(t.Addresses) > 0
+		v.ByBackend = v.ByBackend || len(t.Backends) > 0
 		v.Answered = v.Answered || len(t.Answers) > 0
 		v.Promised = v.Promised || t.Objective != nil
 	}
@@ -225,7 +238,7 @@ func newTargetView(t *Target, now time.Time) targetView {
 		Name: t.Name, URL: t.URL, Churn: t.Churn,
 		State: t.Condition.State, Symbol: symbol(t.Condition.State), Reason: t.named(t.Condition.Reason),
 		Since: instantOf(t.Condition.Since, now), Closed: t.Loop == loopClosed,
-		Rate: perSecond(t.Rate), Kept: perSecond(t.RateKept), Missed: missed(t),
+		Rate: perSecond(t.Rate), Kept: rateKept(t), Missed: missed(t),
 		Minute: cells(t.latency("1m"), "1 min"), Five: cells(five, "5 min"), P99: seconds(five.at(0.99)),
 		Recent: count(t.recent()), Failed: count(t.Failed), FailedRecently: t.recent() > 0,
 		Open: fmt.Sprint(t.Connections.Open), Limit: fmt.Sprint(t.Connections.Limit), Opened: count(t.Connections.Opened),
@@ -241,7 +254,37 @@ func newTargetView(t *Target, now time.Time) targetView {
 	for _, f := range t.Failures {
 		v.Failures = append(v.Failures, failureView{t.named(f.name()), meaningOf(t, &f), count(f.Recent), count(f.Total)})
 	}
+	v.Addresses, v.Backends = addressViews(t), backendViews(t)
 	return v
+}
+
+func addressViews(t *Target) (all []addressView) {
+	for _, a := range t.Addresses {
+		all = append(all, addressView{
+			Name: a.Address, Requests: count(a.Requests), Failed: count(a.Failed), Failing: a.Failed > 0,
+			P50: seconds(a.Latency.at(0.5)), P99: seconds(a.Latency.at(0.99)),
+		})
+	}
+	return all
+}
+
+func backendViews(t *Target) (all []backendView) {
+	var answers uint64
+	for _, b := range t.Backends {
+		answers += b.Answers
+	}
+	for _, b := range t.Backends {
+		all = append(all, backendView{Name: b.Backend, Answers: count(b.Answers), Share: percent(b.Answers, answers)})
+	}
+	return all
+}
+
+// rateKept is a dash where a minute, which it is taken of, need not hold a request.
+func rateKept(t *Target) string {
+	if rate := float64(t.Rate); rate > 0 && rate*60 < 1 {
+		return dash
+	}
+	return perSecond(t.RateKept)
 }
 
 func cells(q Quantiles, window string) []cell {

@@ -17,7 +17,8 @@ import (
 const demoHelp = `Everything runs in this one process, on loopback: backends, a door that copes
 with their being scaled, and one that reloads whenever they change, as some
 routers do. The page shows which one is bad, when, and why. Needs nothing
-installed, changes nothing, and ends with Ctrl-C and a summary.
+installed, changes nothing, and ends with Ctrl-C and a summary. Only warnings
+are logged, unless --log.level is given.
 
 Examples:
   steadyprobe demo                              # the page is on http://127.0.0.1:10115/

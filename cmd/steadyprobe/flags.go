@@ -14,7 +14,7 @@ func flagOf(field string) string {
 		return "the URL"
 	case "connect_to":
 		return "--connect-to"
-	case "http", "http.host":
+	case "http", "http.host", "http.headers":
 		return "--header"
 	case "http.method":
 		return "--method"

@@ -163,9 +163,17 @@ func (f *runFlags) targets(stderr io.Writer) ([]config.Target, error) {
 		t.Rate, t.Connections = f.rate.Rate, f.connections.n
 		t.Timeout, t.Backlog = f.timeout.Duration, f.backlog.Duration
 		t.Pacing, t.Arrival = f.pacing.word, f.arrival.word
-		t.Connection.Reuse = f.reuse
-		t.Connection.Warm = f.warm && f.reuse
-		t.HTTP.Method, t.HTTP.Headers, t.HTTP.Host = f.method, headers, host
+		if t.URL.HTTP() {
+			t.Connection.Reuse = f.reuse
+			t.Connection.Warm = f.warm && f.reuse
+		}
+		// Of a target that is not HTTP what was asked for is refused, not left out.
+		if t.URL.HTTP() || f.method != "GET" {
+			t.HTTP.Method = f.method
+		}
+		if t.URL.HTTP() || len(f.headers) > 0 {
+			t.HTTP.Headers, t.HTTP.Host = headers, host
+		}
 		if file, ok := strings.CutPrefix(f.body, "@"); ok {
 			t.HTTP.BodyFile = file
 		} else {

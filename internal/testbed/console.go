@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -87,7 +88,7 @@ func (c *console) counters() (k HAProxyCounters, connections uint64, err error) 
 	}{
 		{"CurrConns", info["CurrConns"], &connections},
 		{"CumSslConns", info["CumSslConns"], &k.TLS},
-		{"req_tot", door["req_tot"], &k.Requests},
+		{"req_tot", cmp.Or(door["req_tot"], "0"), &k.Requests}, // none where only connections are counted
 		{"conn_tot", door["conn_tot"], &k.Connections},
 		{"ssl_sess", door["ssl_sess"], &k.Full},
 		{"ssl_reused_sess", door["ssl_reused_sess"], &k.Resumed},
@@ -102,17 +103,32 @@ func (c *console) counters() (k HAProxyCounters, connections uint64, err error) 
 // frontend returns the fields of "show stat" for the frontend "door".
 // "show info" would count the console's questions too.
 func (c *console) frontend() (map[string]string, error) {
-	answer, err := c.ask("show stat door 1 -1")
+	rows, err := c.stat("door 1 -1")
 	if err != nil {
 		return nil, err
 	}
-	names, values, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(answer, "# ")), "\n")
-	fields := map[string]string{}
-	value := strings.Split(values, ",")
-	for i, name := range strings.Split(names, ",") {
-		if i < len(value) {
-			fields[name] = value[i]
-		}
+	if len(rows) != 1 {
+		return nil, fmt.Errorf("asking HAProxy for its frontend: %d answers, want one", len(rows))
 	}
-	return fields, nil
+	return rows[0], nil
+}
+
+// stat returns the rows of "show stat" for what is asked.
+func (c *console) stat(what string) (rows []map[string]string, err error) {
+	answer, err := c.ask("show stat " + what)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(answer, "# ")), "\n")
+	names := strings.Split(lines[0], ",")
+	for _, line := range lines[1:] {
+		fields := map[string]string{}
+		for i, value := range strings.Split(line, ",") {
+			if i < len(names) {
+				fields[names[i]] = value
+			}
+		}
+		rows = append(rows, fields)
+	}
+	return rows, nil
 }

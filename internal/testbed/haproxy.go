@@ -21,6 +21,12 @@ type HAProxyOptions struct {
 	CA               *testcert.CA     // signs its certificate; nil: one of its own
 	Certificate      testcert.Options // what is special about its certificate
 	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
+	TCP              bool             // connections are passed to the backends as they are; from HTTPS after TLS has ended
+	Bind             string           // further words of both bind lines, such as "accept-proxy"
+	BindTLS          string           // further words of the bind line of HTTPS
+	Addresses        []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"
+	Note             string           // what each line of the access log says besides, in HAProxy's log format: see Log
+	Server           string           // further words of the backends' server lines, such as "send-proxy"
 	Frontend         string           // further lines of the frontend, in HAProxy's language; "http-request lua.wait 100" holds requests for 100 ms and a little
 	Global           string           // further lines of the global section
 	Urgent           bool             // goes before all that is not urgent, where that is allowed (root)
@@ -36,7 +42,8 @@ end, 1)
 
 // HAProxyServer is a running HAProxy in master-worker mode. Every path answers
 // with [Body], unless there are backends; "/status/404" answers with that
-// status, likewise for 403, 429, 500, 502 and 503.
+// status, likewise for 403, 429, 500, 502 and 503. With TCP it knows nothing of
+// paths and requests: its log has a line for each connection.
 type HAProxyServer struct {
 	HTTP   string // "127.0.0.1:port"
 	HTTPS  string // "127.0.0.1:port", where its certificate names localhost, 127.0.0.1 and ::1
@@ -44,6 +51,7 @@ type HAProxyServer struct {
 	CAFile string // the root of CA, as a ca_file
 
 	*server
+	pair     string          // file with its certificate and key
 	sockets  string          // folder of the runtime sockets
 	draining []*console      // of workers that were replaced, and may still have connections
 	gone     HAProxyCounters // of workers that have ended
@@ -57,8 +65,8 @@ func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 		ca = testcert.NewCA(t, "steadyprobe test authority", testcert.Options{})
 	}
 	h := &HAProxyServer{
-		HTTP:    freeAddress(t),
-		HTTPS:   freeAddress(t),
+		HTTP:    freeAddress(t, o.Addresses...),
+		HTTPS:   freeAddress(t, o.Addresses...),
 		CA:      ca,
 		CAFile:  ca.WriteCA(t),
 		server:  newServer(t, "haproxy"),
@@ -286,7 +294,7 @@ func (h *HAProxyServer) Start() { h.t.Helper(); h.begin() }
 // Restart is Stop and Start. Its counters begin anew, its log goes on.
 func (h *HAProxyServer) Restart() { h.t.Helper(); h.Stop(); h.Start() }
 
-var haproxyLine = regexp.MustCompile(`^(\S+) (\S+) (\S+) (-?\d+)$`)
+var haproxyLine = regexp.MustCompile(`^(\S+) (\S+) (\S+) (-?\d+) (.*)$`)
 
 // Log returns what the access log says so far: every request that was
 // answered, over all reloads and restarts.
@@ -301,6 +309,6 @@ func (h *HAProxyServer) Log() Log {
 			return e, false
 		}
 		code, err := strconv.Atoi(m[4])
-		return entry{connection: m[1], tls: m[3], resumed: m[2] == "1", code: code}, err == nil
+		return entry{connection: m[1], tls: m[3], resumed: m[2] == "1", code: code, note: m[5]}, err == nil
 	})
 }

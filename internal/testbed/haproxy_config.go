@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"crypto/tls"
 	"fmt"
 	"strings"
 	"time"
@@ -16,15 +17,14 @@ const haproxyConfiguration = `global
 	log stdout format raw local0
 %[2]s
 defaults
-	mode http
+	mode %[3]s
 	timeout connect 5s
 	timeout client 60s
 	timeout server 60s
-	timeout http-keep-alive %[3]dms
+	timeout http-keep-alive %[4]dms
 frontend door
-	bind %[4]s
-	bind %[5]s ssl crt %[6]s ssl-min-ver %[7]s ssl-max-ver %[8]s
-%[9]s
+%[5]s
+%[6]s
 `
 
 // configuration returns the text of haproxy.cfg.
@@ -34,28 +34,58 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 	if timeout == 0 {
 		timeout = time.Minute
 	}
-	global := "\tlua-load " + h.path("wait.lua") + "\n" + o.Global
+	global, mode := "\tlua-load "+h.path("wait.lua")+"\n"+o.Global, "http"
 	if o.NoResumption {
 		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
 	}
-	certificate, key := testcert.Write(h.t, h.CA.Leaf(h.t, o.Certificate))
-	pair := h.write("door.pem", read(h.t, certificate)+read(h.t, key)) // HAProxy wants both in one file
+	if o.TCP {
+		mode = "tcp"
+	}
+	h.pair = h.path("door.pem")
+	h.Certify(h.CA.Leaf(h.t, o.Certificate))
+	return fmt.Sprintf(haproxyConfiguration, h.socket("worker"), global, mode, timeout.Milliseconds(), h.bind(o), h.frontend(o))
+}
+
+// Certify puts another certificate in the place of the one that HAProxy has,
+// for it to take at the next Reload or Start.
+func (h *HAProxyServer) Certify(c tls.Certificate) {
+	h.t.Helper()
+	certificate, key := testcert.Write(h.t, c)
+	overwrite(h.t, h.pair, read(h.t, certificate)+read(h.t, key)) // HAProxy wants both in one file
+}
+
+// bind returns the lines that say where the door listens.
+func (h *HAProxyServer) bind(o HAProxyOptions) string {
 	versions := o.TLS.names()
-	return fmt.Sprintf(haproxyConfiguration, h.socket("worker"), global, timeout.Milliseconds(), h.HTTP, h.HTTPS,
-		pair, versions[0], versions[len(versions)-1], h.frontend(o))
+	var b strings.Builder
+	for i := range 1 + len(o.Addresses) {
+		plain, secure := h.HTTP, h.HTTPS
+		if i > 0 {
+			plain, secure = portAt(h.HTTP, o.Addresses[i-1]), portAt(h.HTTPS, o.Addresses[i-1])
+		}
+		fmt.Fprintf(&b, "\tbind %s %s\n\tbind %s ssl crt %s ssl-min-ver %s ssl-max-ver %s %[2]s %[7]s\n",
+			plain, o.Bind, secure, h.pair, versions[0], versions[len(versions)-1], o.BindTLS)
+	}
+	return b.String()
 }
 
 // frontend returns what the door does with requests, and its backend.
 func (h *HAProxyServer) frontend(o HAProxyOptions) string {
 	var b strings.Builder
 	if o.AccessLog {
+		status := "%ST"
+		if o.TCP {
+			status = "0" // there is none
+		}
 		b.WriteString("\ttcp-request connection set-var(sess.connection) uuid\n" +
 			"\tlog global\n" +
-			"\tlog-format \"" + logMark + "%[var(sess.connection)] %[ssl_fc_is_resumed] %[ssl_fc_protocol] %ST\"\n")
+			"\tlog-format \"" + logMark + "%[var(sess.connection)] %[ssl_fc_is_resumed] %[ssl_fc_protocol] " + status + " " + o.Note + "\"\n")
 	}
 	b.WriteString(o.Frontend + "\n")
-	for _, code := range []int{403, 404, 429, 500, 502, 503} {
-		fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
+	if !o.TCP {
+		for _, code := range []int{403, 404, 429, 500, 502, 503} {
+			fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
+		}
 	}
 	if len(o.Backends) == 0 {
 		fmt.Fprintf(&b, "\thttp-request return status 200 content-type text/plain file %s\n", h.path("body"))
@@ -63,7 +93,7 @@ func (h *HAProxyServer) frontend(o HAProxyOptions) string {
 	}
 	b.WriteString("\tdefault_backend servers\nbackend servers\n")
 	for i, address := range o.Backends {
-		fmt.Fprintf(&b, "\tserver s%d %s\n", i, address)
+		fmt.Fprintf(&b, "\tserver s%d %s %s\n", i, address, o.Server)
 	}
 	return b.String()
 }

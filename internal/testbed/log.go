@@ -14,6 +14,7 @@ type Log struct {
 	Full        uint64            // of them, those with a full TLS handshake
 	Resumed     uint64            // of them, those with a resumed TLS handshake
 	Versions    map[string]uint64 // TLS connections by version, as "TLSv1.3"
+	Notes       map[string]uint64 // requests by what the door was told to log besides
 }
 
 // logMark begins every line of an access log, which may share a file with
@@ -26,6 +27,7 @@ type entry struct {
 	tls        string // version, "-" or empty where there was no TLS
 	resumed    bool
 	code       int
+	note       string
 }
 
 // readLog sums up the marked lines of a file, as parse reads them. A line that
@@ -33,7 +35,7 @@ type entry struct {
 func readLog(t Owner, path string, parse func(string) (entry, bool)) Log {
 	t.Helper()
 	text := read(t, path)
-	log := Log{Codes: map[int]uint64{}, Versions: map[string]uint64{}}
+	log := Log{Codes: map[int]uint64{}, Versions: map[string]uint64{}, Notes: map[string]uint64{}}
 	seen := map[string]bool{}
 	lines := strings.Split(text, "\n")
 	for _, line := range lines[:len(lines)-1] {
@@ -47,6 +49,7 @@ func readLog(t Owner, path string, parse func(string) (entry, bool)) Log {
 		}
 		log.Requests++
 		log.Codes[e.code]++
+		log.Notes[e.note]++
 		if seen[e.connection] {
 			continue
 		}

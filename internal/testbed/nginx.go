@@ -3,7 +3,6 @@ package testbed
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +24,10 @@ type NGINXOptions struct {
 	Certificate       testcert.Options // what is special about its certificate
 	Backends          []string         // addresses that requests are passed to; none: nginx answers
 	Locations         string           // further locations, in nginx's language
+	Server            string           // further lines of the server, in nginx's language
+	Addresses         []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"
+	ProxyProtocol     bool             // both ports insist on a PROXY header
+	Note              string           // what each line of the access log says besides, in nginx's variables: see Log
 	Urgent            bool             // goes before all that is not urgent, where that is allowed (root)
 }
 
@@ -38,9 +41,10 @@ type NGINXServer struct {
 	CAFile string // the root of CA, as a ca_file
 
 	*server
-	status string // address of the counters
-	asked  uint64 // how often this process was asked for its counters
-	client *http.Client
+	certificate, key string // files
+	status           string // address of the counters
+	asked            uint64 // how often this process was asked for its counters
+	client           *http.Client
 }
 
 // NGINX starts an nginx that ends with the test.
@@ -51,8 +55,8 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 		ca = testcert.NewCA(t, "steadyprobe test authority", testcert.Options{})
 	}
 	n := &NGINXServer{
-		HTTP:   freeAddress(t),
-		HTTPS:  freeAddress(t),
+		HTTP:   freeAddress(t, o.Addresses...),
+		HTTPS:  freeAddress(t, o.Addresses...),
 		CA:     ca,
 		CAFile: ca.WriteCA(t),
 		server: newServer(t, "nginx"),
@@ -73,89 +77,10 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 func (n *NGINXServer) begin() {
 	n.t.Helper()
 	n.asked = 0
-	n.start(func() bool { _, err := n.counters(); return err == nil })
-}
-
-const nginxConfiguration = `%s
-daemon off;
-worker_processes 1;
-pid %[2]s/nginx.pid;
-error_log %[2]s/error.log notice;
-events { worker_connections 4096; }
-http {
-	default_type text/plain;
-	client_body_temp_path %[2]s/client;
-	proxy_temp_path %[2]s/proxy;
-	fastcgi_temp_path %[2]s/fastcgi;
-	uwsgi_temp_path %[2]s/uwsgi;
-	scgi_temp_path %[2]s/scgi;
-	log_format bed '%[16]s$pid.$connection $connection_requests "$ssl_session_reused" "$ssl_protocol" $status';
-	access_log %[3]s;
-	keepalive_timeout %[4]d;
-	keepalive_requests %[5]d;
-%[6]s
-	server {
-		listen %[7]s backlog=4096;
-		listen %[8]s ssl backlog=4096;
-		ssl_certificate %[9]s;
-		ssl_certificate_key %[10]s;
-		ssl_protocols %[11]s;
-		ssl_session_cache %[12]s;
-		ssl_session_tickets %[13]s;
-%[14]s
-	}
-	server {
-		listen %[15]s;
-		access_log off;
-		keepalive_timeout 0;
-		location / { stub_status; }
-	}
-}
-`
-
-// configuration returns the text of nginx.conf.
-func (n *NGINXServer) configuration(o NGINXOptions) string {
-	n.t.Helper()
-	user, log, cache, tickets, upstream := "", "off", "shared:bed:4m", "on", ""
-	if os.Geteuid() == 0 {
-		user = "user root root;" // the test's folder is closed to others
-	}
-	if o.AccessLog {
-		log = n.path("access.log") + " bed"
-	}
-	if o.NoSessionCache {
-		cache = "off"
-	}
-	if o.NoTickets {
-		tickets = "off"
-	}
-	if len(o.Backends) > 0 {
-		upstream = "\tupstream backends { server " + strings.Join(o.Backends, "; server ") + "; keepalive 64; }"
-	}
-	timeout, requests := int(o.KeepaliveTimeout.Seconds()), o.KeepaliveRequests
-	if timeout == 0 {
-		timeout = 75
-	}
-	if requests == 0 {
-		requests = 1000
-	}
-	certificate, key := testcert.Write(n.t, n.CA.Leaf(n.t, o.Certificate))
-	return fmt.Sprintf(nginxConfiguration, user, n.dir, log, timeout, requests, upstream, n.HTTP, n.HTTPS,
-		certificate, key, strings.Join(o.TLS.names(), " "), cache, tickets, locations(o), n.status, logMark)
-}
-
-// locations returns the locations of the door.
-func locations(o NGINXOptions) string {
-	var b strings.Builder
-	for _, code := range []int{204, 301, 403, 429, 500, 502, 503, 404} {
-		fmt.Fprintf(&b, "\t\tlocation = /status/%d { return %[1]d; }\n", code)
-	}
-	if len(o.Backends) > 0 {
-		b.WriteString("\t\tlocation / { proxy_pass http://backends; proxy_http_version 1.1; proxy_set_header Connection \"\"; }\n")
-	} else {
-		fmt.Fprintf(&b, "\t\tlocation / { return 200 %q; }\n", Body())
-	}
-	return b.String() + o.Locations
+	n.start(func() bool {
+		_, err := n.counters()
+		return err == nil && n.worker() != 0 // whose start may be logged after its first answer
+	})
 }
 
 // NGINXCounters is what an nginx counted since its process was started,
@@ -257,7 +182,7 @@ func (n *NGINXServer) Start() { n.t.Helper(); n.begin() }
 // Restart is Stop and Start. Its counters begin anew, its log goes on.
 func (n *NGINXServer) Restart() { n.t.Helper(); n.Stop(); n.Start() }
 
-var nginxLine = regexp.MustCompile(`^(\S+) (\d+) "(\S*)" "(\S*)" (\d+)$`)
+var nginxLine = regexp.MustCompile(`^(\S+) (\d+) "(\S*)" "(\S*)" (\d+) (.*)$`)
 
 // Log returns what the access log says so far: every request that was
 // answered, over all reloads and restarts.
@@ -272,6 +197,6 @@ func (n *NGINXServer) Log() Log {
 			return e, false
 		}
 		code, err := strconv.Atoi(m[5])
-		return entry{connection: m[1], tls: m[4], resumed: m[3] == "r", code: code}, err == nil
+		return entry{connection: m[1], tls: m[4], resumed: m[3] == "r", code: code, note: m[6]}, err == nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"time"
 )
 
@@ -15,28 +16,46 @@ const (
 	lastPort  = 32000
 )
 
-// freePort returns a TCP port on loopback that nothing listens on.
-func freePort(t Owner) int {
+// freePort returns a TCP port that nothing listens on, neither at 127.0.0.1 nor
+// at the other addresses.
+func freePort(t Owner, others ...string) int {
 	t.Helper()
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
+		if freeAt(port, append(others, "127.0.0.1")) {
+			return port
 		}
-		if err := l.Close(); err != nil {
-			t.Fatalf("closing the listener on port %d: %v", port, err)
-		}
-		return port
 	}
 	t.Fatalf("finding a free port between %d and %d: all that were tried are in use", firstPort, lastPort)
 	return 0
 }
 
-// freeAddress returns "127.0.0.1:port" with a free port.
-func freeAddress(t Owner) string {
+// freeAt reports whether nothing listens on a port at any of the addresses.
+func freeAt(port int, addresses []string) bool {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+		if err != nil || l.Close() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// freeAddress returns "127.0.0.1:port" with a port that is free there and at
+// the other addresses.
+func freeAddress(t Owner, others ...string) string {
 	t.Helper()
-	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	return fmt.Sprintf("127.0.0.1:%d", freePort(t, others...))
+}
+
+// FreeAddress returns "127.0.0.1:port", where nothing listens: connecting to it
+// is refused until somebody does.
+func FreeAddress(t Owner) string { t.Helper(); return freeAddress(t) }
+
+// portAt returns the port of an address at another IP address.
+func portAt(address, ip string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return net.JoinHostPort(ip, port)
 }
 
 // WaitFor asks ready again and again until it says true. The test fails with

@@ -54,11 +54,16 @@ func (s *server) path(name string) string { return filepath.Join(s.dir, name) }
 // write writes a file into the server's folder and returns its path.
 func (s *server) write(name, text string) string {
 	s.t.Helper()
-	path := s.path(name)
+	overwrite(s.t, s.path(name), text)
+	return s.path(name)
+}
+
+// overwrite writes a file in the place of the one that may be there.
+func overwrite(t Owner, path, text string) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		s.t.Fatalf("writing a file of the test bed: %v", err)
+		t.Fatalf("writing a file of the test bed: %v", err)
 	}
-	return path
 }
 
 // start starts the program and waits until ready says that it serves.

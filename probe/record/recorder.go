@@ -15,6 +15,12 @@ type Options struct {
 	// times are no schedule's, so that latency, lateness, wait and windows stay
 	// empty, and the timeline has counts only.
 	Closed bool
+	// Addresses is of how many addresses figures are kept, the others being one;
+	// 0: of none.
+	Addresses int
+	// Backends is the table that the samples' backends are of; nil: they have
+	// none.
+	Backends *probe.Backends
 }
 
 // Recorder keeps what came of the ticks of one target. It is a
@@ -42,6 +48,8 @@ type Recorder struct {
 	clamped      uint64
 	handshakes   handshakes
 	responses    responses
+	addresses    addresses
+	backends     backends
 	chains       chains
 	window       window
 }
@@ -53,6 +61,7 @@ func New(o Options) *Recorder {
 		b = DefaultBounds()
 	}
 	r := &Recorder{clock: o.Clock, bounds: b, closed: o.Closed}
+	r.addresses.most, r.backends.table = o.Addresses, o.Backends
 	for i := range 2 {
 		for j := range r.latency[i] {
 			r.latency[i][j].bounds = b.Latency
@@ -69,6 +78,10 @@ func New(o Options) *Recorder {
 	r.lateness.bounds = b.Lateness
 	return r
 }
+
+// Backends returns the table that the samples' backends are of, nil where they
+// have none.
+func (r *Recorder) Backends() *probe.Backends { return r.backends.table }
 
 // Bounds returns the classic boundaries that Snapshot's distributions have.
 func (r *Recorder) Bounds() *Bounds { return r.bounds }
@@ -132,8 +145,14 @@ func (r *Recorder) Record(s *probe.Sample) {
 	r.mu.Lock()
 	o.count()
 	r.handshaken(s)
-	if s.Code != 0 {
+	if s.Code != 0 || s.Protocol == probe.TCP || s.Protocol == probe.TLS {
 		r.responses.count(s.Code, s.Protocol)
+	}
+	if s.Backend != nil && r.backends.table != nil {
+		r.backends.count(s.Backend, s.End)
+	}
+	if r.addresses.most > 0 && s.Address.IsValid() {
+		r.addressed(s, result, &o.list[0])
 	}
 	if s.End >= r.timeline.until {
 		r.advance(s)
@@ -152,6 +171,17 @@ func (r *Recorder) Record(s *probe.Sample) {
 		}
 	}
 	r.mu.Unlock()
+}
+
+// addressed counts a tick by its address. It is called with mu held; first is
+// the observation of its latency, but in a closed loop.
+func (r *Recorder) addressed(s *probe.Sample, result int, first *observation) {
+	to := r.addresses.of(s.Address, r.bounds.Latency)
+	to.requests++
+	to.failures += uint64(result)
+	if !r.closed {
+		to.latency.add(first.at)
+	}
 }
 
 // advance closes what is over at the end of s. It is called with mu held.
@@ -203,7 +233,7 @@ func (r *Recorder) handshaken(s *probe.Sample) {
 		r.handshakes.count(&s.Handshake)
 	}
 	if s.Handshake.NotAfter != 0 {
-		r.chains.saw(&s.Handshake, s.End)
+		r.chains.saw(s.Address, &s.Handshake, s.End)
 	}
 }
 
@@ -234,6 +264,9 @@ func (r *Recorder) snapshot(now probe.Instant, s *Snapshot) {
 	r.lateness.Snapshot(&s.Lateness)
 	s.Handshakes = append(s.Handshakes[:0], r.handshakes...)
 	s.Responses = append(s.Responses[:0], r.responses...)
+	s.Addresses = r.addresses.snapshot(s.Addresses)
+	s.AddressRoom = r.addresses.most - len(r.addresses.all)
+	s.Backends = r.backends.snapshot(now, s.Backends)
 	s.Certificate = r.chains.certificate()
 	s.Clamped = r.clamped
 	r.timeline.advance(now, &r.window)

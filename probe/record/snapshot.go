@@ -55,7 +55,7 @@ type HandshakeCount struct {
 
 // ResponseCount counts answers of one status.
 type ResponseCount struct {
-	Code     uint16 // 0 for those that no standard names
+	Code     uint16 // 0 for those that no standard names, and for protocols without any
 	Protocol probe.Protocol
 	Count    uint64
 }
@@ -83,6 +83,9 @@ type Snapshot struct {
 	HandshakeTime [2]Distribution
 	Handshakes    []HandshakeCount
 	Responses     []ResponseCount
+	Addresses     []AddressCount // in their order; none where they are not asked for
+	AddressRoom   int            // how many addresses more would have a place of their own
+	Backends      []BackendCount // by name, without those silent for an hour
 	Certificate   Certificate
 	Clamped       uint64                            // latencies above the recordable range
 	Windows       [NumWindows][NumQuantiles]float64 // latency in seconds, NaN where there are too few

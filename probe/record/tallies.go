@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -88,33 +89,40 @@ func known(kind HandshakeCount) HandshakeCount {
 	return kind
 }
 
-// chains holds the different chains that recent handshakes showed, one entry
-// for all handshakes that showed the same.
+// chains holds the chain that each address of a door showed last, so that one
+// which was replaced is gone with the next handshake there.
 type chains []chain
 
 const (
-	// chainAge is for how long before the last handshake a chain counts. It is
-	// twice the default max_age, so that each address of a door has shown its
-	// chain in it, and a chain that was replaced everywhere is soon forgotten.
+	// chainAge is for how long before the last handshake a chain counts: twice the
+	// default max_age, so that each address that can be connected to has shown its
+	// chain in it, and one that cannot is soon forgotten.
 	chainAge = 10 * time.Minute
-	// maxChains bounds what a door can make us hold: beyond, the chain that was
+	// maxChains bounds what a door can make us hold: beyond, the address that was
 	// seen longest ago makes room.
-	maxChains = 16
+	maxChains = 100
 )
 
 type chain struct {
+	at    netip.Addr
 	shown Certificate
 	seen  probe.Instant
 }
 
-func (c *chains) saw(hs *probe.Handshake, now probe.Instant) {
-	seen := chain{seen: now, shown: Certificate{
+func (c *chains) saw(at netip.Addr, hs *probe.Handshake, now probe.Instant) {
+	seen := chain{at: at, seen: now, shown: Certificate{
 		Seen: true, Verified: hs.Verified, Stapled: hs.Stapled, NotBefore: hs.NotBefore, NotAfter: hs.NotAfter,
 	}}
 	oldest := 0
 	for i := range *c {
-		if (*c)[i].shown == seen.shown {
-			(*c)[i].seen = max((*c)[i].seen, now)
+		if (*c)[i].at == at {
+			switch {
+			case now < (*c)[i].seen: // openings that overlap are recorded in any order
+			case hs.Resumed: // it tells of the handshake that it resumes
+				(*c)[i].seen = now
+			default:
+				(*c)[i] = seen
+			}
 			return
 		}
 		if (*c)[i].seen < (*c)[oldest].seen {
@@ -126,6 +134,11 @@ func (c *chains) saw(hs *probe.Handshake, now probe.Instant) {
 		return
 	}
 	*c = append(*c, seen)
+}
+
+// keep forgets the chains of all other addresses.
+func (c *chains) keep(kept []netip.Addr) {
+	*c = slices.DeleteFunc(*c, func(one chain) bool { return !slices.Contains(kept, one.at) })
 }
 
 // certificate returns the worst of the chains that count: the latest start, the

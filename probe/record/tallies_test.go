@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -70,27 +71,37 @@ func TestCertificate(t *testing.T) {
 	const minute = 60 * second
 	old := probe.Handshake{Verified: true, Stapled: true, NotBefore: 100, NotAfter: 200}
 	renewed := probe.Handshake{Verified: true, NotBefore: 150, NotAfter: 300}
+	resumed := old
+	resumed.Resumed = true
 	for _, tc := range []struct {
 		name string
 		seen []probe.Handshake
+		by   []string // addresses
 		at   []probe.Instant
 		want Certificate
 	}{
 		{name: "none"},
-		{"one", []probe.Handshake{old}, []probe.Instant{minute}, Certificate{true, true, true, 100, 200}},
-		{"two addresses differ", []probe.Handshake{old, renewed}, []probe.Instant{minute, 2 * minute},
+		{"one", []probe.Handshake{old}, []string{"10.0.0.1"}, []probe.Instant{minute}, Certificate{true, true, true, 100, 200}},
+		{"two addresses differ", []probe.Handshake{old, renewed}, []string{"10.0.0.1", "10.0.0.2"}, []probe.Instant{minute, 2 * minute},
 			Certificate{true, true, false, 150, 200}},
-		{"one is not verified", []probe.Handshake{old, {NotBefore: 1, NotAfter: 2}}, []probe.Instant{minute, 2 * minute},
+		{"one is not verified", []probe.Handshake{old, {NotBefore: 1, NotAfter: 2}}, []string{"10.0.0.1", "10.0.0.2"}, []probe.Instant{minute, 2 * minute},
 			Certificate{true, false, false, 100, 2}},
-		{"still shown", []probe.Handshake{old, renewed, old}, []probe.Instant{minute, 9 * minute, 11 * minute},
+		{"renewed", []probe.Handshake{old, renewed}, []string{"10.0.0.1", "10.0.0.1"}, []probe.Instant{minute, minute + 1},
+			Certificate{true, true, false, 150, 300}},
+		{"recorded in another order", []probe.Handshake{renewed, old}, []string{"10.0.0.1", "10.0.0.1"}, []probe.Instant{minute + 1, minute},
+			Certificate{true, true, false, 150, 300}},
+		{"resumed after it was renewed", []probe.Handshake{old, renewed, resumed}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.1"}, []probe.Instant{minute, 2 * minute, 3 * minute},
+			Certificate{true, true, false, 150, 300}},
+		{"resumed alone", []probe.Handshake{resumed}, []string{"10.0.0.1"}, []probe.Instant{minute}, Certificate{true, true, true, 100, 200}},
+		{"renewed at one of two", []probe.Handshake{old, old, renewed}, []string{"10.0.0.1", "10.0.0.2", "10.0.0.1"}, []probe.Instant{minute, minute, 2 * minute},
 			Certificate{true, true, false, 150, 200}},
-		{"replaced everywhere", []probe.Handshake{old, renewed}, []probe.Instant{minute, 11*minute + 1},
+		{"not seen for long", []probe.Handshake{old, renewed}, []string{"10.0.0.1", "10.0.0.2"}, []probe.Instant{minute, 11*minute + 1},
 			Certificate{true, true, false, 150, 300}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var c chains
 			for i := range tc.seen {
-				c.saw(&tc.seen[i], tc.at[i])
+				c.saw(netip.MustParseAddr(tc.by[i]), &tc.seen[i], tc.at[i])
 			}
 			if got := c.certificate(); got != tc.want {
 				t.Errorf("certificate %v, want %v", got, tc.want)
@@ -99,15 +110,27 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// A door that makes a new certificate for every handshake takes no more room,
-// and the last are those that count.
+func TestChainsOfAddressesThatHaveGone(t *testing.T) {
+	gone, stays := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	var c chains
+	c.saw(gone, &probe.Handshake{NotBefore: 1, NotAfter: 2}, 1)
+	c.saw(stays, &probe.Handshake{NotBefore: 3, NotAfter: 4}, 2)
+	c.keep([]netip.Addr{stays})
+	if got := c.certificate(); got.NotAfter != 4 || len(c) != 1 {
+		t.Errorf("%d chains, certificate %v; want that of the address that stays", len(c), got)
+	}
+}
+
+// A door with more addresses than are kept takes no more room, and the last are
+// those that count.
 func TestChainsAreBounded(t *testing.T) {
 	var c chains
 	for i := range int64(1000) {
-		c.saw(&probe.Handshake{NotBefore: i, NotAfter: 5000 + i}, probe.Instant(i+1))
+		at := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		c.saw(at, &probe.Handshake{NotBefore: i, NotAfter: 5000 + i}, probe.Instant(i+1))
 	}
-	// The last 16 end at 5,984 to 5,999.
-	if got := c.certificate(); len(c) != maxChains || got.NotAfter != 5984 || got.NotBefore != 999 {
+	// The last 100 end at 5,900 to 5,999.
+	if got := c.certificate(); len(c) != maxChains || got.NotAfter != 5900 || got.NotBefore != 999 {
 		t.Errorf("%d chains, certificate %v", len(c), got)
 	}
 }

@@ -1,31 +1,58 @@
 // Package resolve turns the host of a target into addresses and deals them to
 // openings.
+//
+// The addresses of a name are looked up again on a clock and after connections
+// failed, whatever the target is doing: a door that moves is followed, and a
+// name server that is silent or wrong costs no request as long as one good
+// answer is known.
 package resolve
 
 import (
 	"context"
-	"errors"
-	"net"
+	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 )
 
-// LookupFunc looks the addresses of a host up, as [net.Resolver.LookupNetIP]
-// does.
-type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)
-
 // Options say whose addresses a Resolver deals.
 type Options struct {
-	Host    string        // a name or an IP address
-	Port    uint16        // of every address
-	Refresh time.Duration // a lookup is used this long
-	Clock   probe.Clock
-	Lookup  LookupFunc // nil: Go's own resolver, which reads the hosts file and asks the system's servers
+	Host string // a name or an IP address
+	Port uint16 // of every address
+
+	// Refresh is how old an answer may become: a lookup is due then, or up to
+	// a tenth sooner, so that many targets do not ask together. Less than
+	// 100 ms is taken as 100 ms.
+	Refresh time.Duration
+
+	Clock  probe.Clock
+	Family Family
+
+	// First keeps to one address of the family that is dealt, the first of the
+	// answer in which it came up, as long as it is in the answers. Without it
+	// every address gets the same number of openings.
+	First bool
+
+	// Server is asked instead of the system's name servers; the zero value
+	// leaves it to the system. The hosts file and the search domains are the
+	// system's all the same.
+	Server netip.AddrPort
+
+	// Lookup is asked instead of the standard resolver; nil: that one.
+	Lookup LookupFunc
+
+	// Changed is told the addresses, sorted, after each lookup that changed
+	// them, the first one included; never those of a literal address. It is
+	// called in the order of the lookups, by whoever looked up, under no lock,
+	// and must return soon, without calling Close. It must not change the
+	// slice. nil: nobody is told.
+	Changed func([]netip.Addr)
 }
+
+// leastRefresh bounds how often a name is looked up on the clock.
+const leastRefresh = 100 * time.Millisecond
 
 // Stats are the figures of a Resolver.
 type Stats struct {
@@ -43,35 +70,55 @@ type Resolver struct {
 	literal netip.Addr // valid where Host is an IP address
 
 	lookup chan struct{} // holds one token: who has it looks up
+	moved  chan struct{} // due was changed
 
-	open       context.Context // until Close; of lookups in the background
+	open       context.Context // until Close
 	close      context.CancelFunc
 	background sync.WaitGroup
+	start      sync.Once
 
-	mu        sync.Mutex
-	addresses []netip.Addr
-	fresh     probe.Instant // no lookup is due before then
-	failed    probe.Outcome // of the last lookup, while no address is known
-	dealt     int           // index of the address that was dealt last
-	only6     bool          // the preferred family, where both are known
-	preferred bool          // a family was preferred
-	stats     Stats
+	mu      sync.Mutex
+	dealer  dealer
+	began   probe.Instant // when the last lookup did
+	due     probe.Instant // when the clock looks up
+	inARow  int           // lookups that failed
+	failed  probe.Outcome // of the last lookup that did
+	why     error         // what a failed lookup said last
+	stands  probe.Instant // until then the failure is the answer, while no address is known
+	figures Stats
 }
 
-// New returns a Resolver that has looked nothing up yet.
+// New returns a Resolver that has looked nothing up yet. The first opening has
+// the name looked up; from Start on a clock does it as well.
 func New(o Options) *Resolver {
 	if o.Lookup == nil {
-		// Go's own resolver: a lookup by the C library would hold a thread.
-		o.Lookup = (&net.Resolver{PreferGo: true}).LookupNetIP
+		o.Lookup = standard(o.Server)
 	}
-	r := &Resolver{options: o, lookup: make(chan struct{}, 1)}
+	o.Refresh = max(o.Refresh, leastRefresh)
+	r := &Resolver{
+		options: o,
+		lookup:  make(chan struct{}, 1),
+		moved:   make(chan struct{}, 1),
+		dealer:  dealer{first: o.First, refresh: o.Refresh, failing: map[netip.Addr]struct{}{}},
+	}
 	r.lookup <- struct{}{}
 	r.open, r.close = context.WithCancel(context.Background())
+	r.due = o.Clock.Now().Add(early(o.Refresh))
 	if a, err := netip.ParseAddr(o.Host); err == nil {
 		r.literal = a.Unmap()
-		r.stats.Addresses = 1
+		r.figures.Addresses = 1
 	}
 	return r
+}
+
+// Start starts the clock: until Close the name is looked up every Refresh, and
+// again soon after a failed lookup or a failed connect. A literal address needs
+// none. It may be called again, and must not be called after Close.
+func (r *Resolver) Start() {
+	if r.Literal() {
+		return
+	}
+	r.start.Do(func() { r.background.Go(r.runClock) })
 }
 
 // Literal reports whether the host is an address, so that no lookup is made.
@@ -81,23 +128,31 @@ func (r *Resolver) Literal() bool { return r.literal.IsValid() }
 func (r *Resolver) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stats
+	return r.figures
+}
+
+// Addresses returns those that are known now, IPv4 before IPv6, each in
+// ascending order. The slice is the caller's.
+func (r *Resolver) Addresses() []netip.Addr {
+	if r.Literal() {
+		return []netip.Addr{r.literal}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dealer.all()
 }
 
 // Pick returns the address for the next opening. While addresses are known it
-// returns one at once, and has them looked up again where that is due: a silent
-// name server then costs no request. Looked says that there were none, so that
-// a lookup was made or waited for. The outcome is probe.Success, or one of the
-// stage resolve when there is no address to give.
+// returns one at once, however old: a silent name server then costs no request.
+// Looked says that there were none, so that a lookup was made or waited for.
+// The outcome is probe.Success, or one of the stage resolve when there is no
+// address to give.
 func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked bool, o probe.Outcome) {
 	if r.Literal() {
 		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
 	}
-	a, fresh, o := r.deal()
-	if !fresh && a.IsValid() {
-		r.refreshLater()
-	}
-	if fresh || a.IsValid() {
+	a, stands, o := r.deal()
+	if stands {
 		return a, false, o
 	}
 	select {
@@ -106,106 +161,34 @@ func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked boo
 		return netip.AddrPort{}, true, probe.ResolveTimeout
 	}
 	defer func() { r.lookup <- struct{}{} }()
-	if a, fresh, o = r.deal(); !fresh {
+	if a, stands, o = r.deal(); !stands {
 		r.refresh(ctx)
 		a, _, o = r.deal()
 	}
 	return a, true, o
 }
 
-// refreshLater looks the host up in the background, unless somebody does.
-func (r *Resolver) refreshLater() {
-	select {
-	case <-r.lookup:
-	default:
-		return
-	}
-	r.background.Go(func() {
-		defer func() { r.lookup <- struct{}{} }()
-		ctx, cancel := context.WithTimeout(r.open, lookupLimit)
-		defer cancel()
-		r.refresh(ctx)
-	})
-}
-
-// Close ends a lookup that goes on in the background, and waits for it. Nobody
-// may call Pick any more. It may be called again.
-func (r *Resolver) Close() {
-	r.close()
-	r.background.Wait()
-}
-
-// lookupLimit bounds a lookup that no opening waits for.
-const lookupLimit = 5 * time.Second
-
-// retryAfter is how long a failed lookup stands, so that a name that is gone
-// does not turn every tick into a question to the name server.
-const retryAfter = time.Second
-
-// refresh looks the host up once.
-func (r *Resolver) refresh(ctx context.Context) {
-	found, err := r.options.Lookup(ctx, "ip", r.options.Host)
-	now := r.options.Clock.Now()
-	o := outcome(ctx, err, len(found))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if errors.Is(ctx.Err(), context.Canceled) && o != probe.Success {
-		return // who asked has gone: that says nothing of the name
-	}
-	r.stats.Lookups++
-	if o != probe.Success {
-		r.stats.Failures[o]++
-		r.failed = o
-		r.fresh = now.Add(min(retryAfter, r.options.Refresh))
-		return
-	}
-	for i := range found {
-		found[i] = found[i].Unmap()
-	}
-	for _, a := range found {
-		if !slices.Contains(r.addresses, a) {
-			r.stats.Added++
-		}
-	}
-	for _, a := range r.addresses {
-		if !slices.Contains(found, a) {
-			r.stats.Removed++
-		}
-	}
-	r.addresses = found
-	r.stats.Addresses = len(found)
-	if !r.preferred {
-		// The lookup sorts by what this host can reach best (RFC 6724).
-		r.preferred, r.only6 = true, found[0].Is6()
-	}
-	r.fresh = now.Add(r.options.Refresh)
-}
-
-// deal returns the next address of the preferred family, or how the last
-// lookup failed when none is known, and whether a lookup is not yet due.
-func (r *Resolver) deal() (a netip.AddrPort, fresh bool, o probe.Outcome) {
+// deal returns the next address, or how the last lookup failed when none is
+// known, and whether that stands without another lookup.
+func (r *Resolver) deal() (a netip.AddrPort, stands bool, o probe.Outcome) {
 	now := r.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.addresses)
-	for range n {
-		r.dealt = (r.dealt + 1) % n
-		if r.addresses[r.dealt].Is6() == r.only6 || !r.both() {
-			return netip.AddrPortFrom(r.addresses[r.dealt], r.options.Port), now < r.fresh, probe.Success
-		}
+	if a := r.dealer.deal(now); a.IsValid() {
+		return netip.AddrPortFrom(a, r.options.Port), true, probe.Success
 	}
-	return netip.AddrPort{}, now < r.fresh, r.failed
+	if r.failed == probe.Success {
+		return netip.AddrPort{}, false, probe.ResolveTimeout // nobody has waited for the end of a lookup
+	}
+	return netip.AddrPort{}, now < r.stands, r.failed
 }
 
-// both reports whether addresses of both families are known. It is called with
-// mu held.
-func (r *Resolver) both() bool {
-	var six, four bool
-	for _, a := range r.addresses {
-		six = six || a.Is6()
-		four = four || !a.Is6()
-	}
-	return six && four
+// Failure returns what the last lookup that failed said of it; nil: none has
+// failed.
+func (r *Resolver) Failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why
 }
 
 // Other returns an address of the other family than that of failed, if one is
@@ -213,34 +196,51 @@ func (r *Resolver) both() bool {
 func (r *Resolver) Other(failed netip.AddrPort) (netip.AddrPort, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, a := range r.addresses {
-		if a.Is6() != failed.Addr().Is6() {
-			return netip.AddrPortFrom(a, r.options.Port), true
-		}
+	v := versionOf(failed.Addr()).other()
+	of := r.dealer.addresses[v]
+	if len(of) == 0 {
+		return netip.AddrPort{}, false
 	}
-	return netip.AddrPort{}, false
+	a := r.dealer.last[v]
+	if !r.options.First {
+		// Not in turn: who asks seldom needs it, and would use up the turns.
+		a = of[rand.IntN(len(of))]
+	}
+	return netip.AddrPortFrom(a, r.options.Port), true
 }
 
-// Prefer makes the family of a the one that is dealt from now on, where both
-// are known.
-func (r *Resolver) Prefer(a netip.AddrPort) {
+// Failed says that an opening could not connect to a, so that the name is
+// looked up soon, at most once a second, and the other family is dealt where
+// nothing of the preferred one can be connected to.
+func (r *Resolver) Failed(a netip.AddrPort) {
+	if r.Literal() {
+		return
+	}
+	now := r.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.preferred, r.only6 = true, a.Addr().Is6()
+	if !r.dealer.knows(a.Addr()) {
+		return // the answer has changed since: that was to be found out
+	}
+	r.dealer.failed(a.Addr(), now)
+	if soon := max(now, r.began.Add(retryAfter)); soon < r.due {
+		r.lookUpAt(soon)
+	}
 }
 
-// outcome classifies the end of a lookup.
-func outcome(ctx context.Context, err error, found int) probe.Outcome {
-	var dns *net.DNSError
-	switch {
-	case err == nil && found > 0:
-		return probe.Success
-	case err == nil:
-		return probe.ResolveNotFound
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return probe.ResolveNotFound
-	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return probe.ResolveTimeout
+// Connected says that an opening connected to a: its family leads somewhere.
+func (r *Resolver) Connected(a netip.AddrPort) {
+	if r.Literal() {
+		return
 	}
-	return probe.ResolveError
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.dealer.failing, a.Addr())
+}
+
+// Close ends the clock and a lookup that it makes, and waits for them. Nobody
+// may call Pick any more. It may be called again.
+func (r *Resolver) Close() {
+	r.close()
+	r.background.Wait()
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/tls"
 	"net"
+	"regexp"
 	"testing"
 	"time"
 
@@ -64,8 +65,9 @@ func readers(tb testing.TB, clock probe.Clock) map[string]*Loop {
 	return map[string]*Loop{"goroutine": nil, "loop": loop}
 }
 
-// newFixedProber returns a Prober of one connection to a fixedDoor.
-func newFixedProber(tb testing.TB, clock probe.Clock, loop *Loop, secure bool) (*probe.Prober, doneRecorder) {
+// newFixedProber returns a Prober of one connection to a fixedDoor, with what
+// is expected of its answers.
+func newFixedProber(tb testing.TB, clock probe.Clock, loop *Loop, secure bool, e Expect, b BackendRule) (*probe.Prober, doneRecorder) {
 	tb.Helper()
 	var client, server *tls.Config
 	if secure {
@@ -79,14 +81,14 @@ func newFixedProber(tb testing.TB, clock probe.Clock, loop *Loop, secure bool) (
 		tb.Fatal(err)
 	}
 	o := Options{
-		Clock:    clock,
-		Loop:     loop,
-		Resolver: resolve.New(resolve.Options{Host: "127.0.0.1", Port: uint16(tcp.Port), Clock: clock}),
-		TLS:      client,
-		Request:  Request{Method: "GET", Target: "/", Host: "door", UserAgent: "probe"},
-		Reuse:    true,
-		Timeout:  5 * time.Second,
-		MaxBody:  1 << 20,
+		Clock:     clock,
+		Loop:      loop,
+		Resolver:  resolve.New(resolve.Options{Host: "127.0.0.1", Port: uint16(tcp.Port), Clock: clock}),
+		TLSConfig: fixed(client),
+		Request:   Request{Method: "GET", Target: "/", Host: "door", UserAgent: "probe"},
+		Reuse:     true,
+		Timeout:   5 * time.Second,
+		MaxBody:   1 << 20,
 	}
 	o.Statuses.Add(200, 299)
 	r := doneRecorder{came: make(chan probe.Outcome, 1)}
@@ -102,7 +104,7 @@ func TestRequestAllocatesNothing(t *testing.T) {
 	for reader, loop := range readers(t, clock) {
 		for _, secure := range []bool{false, true} {
 			t.Run(reader+map[bool]string{false: "/plain", true: "/tls"}[secure], func(t *testing.T) {
-				p, r := newFixedProber(t, clock, loop, secure)
+				p, r := newFixedProber(t, clock, loop, secure, Expect{}, BackendRule{})
 				send := func() {
 					p.Take(clock.Now())
 					if o := <-r.came; o != probe.Success {
@@ -124,6 +126,66 @@ func TestRequestAllocatesNothing(t *testing.T) {
 	}
 }
 
+// looks are all that can be looked at without an allocation: but for a backend's
+// name in a body.
+func looks() map[string]func() (Expect, BackendRule) {
+	server := HeaderExpectation{Name: "server", Value: regexp.MustCompile("^d[o]+r$")}
+	return map[string]func() (Expect, BackendRule){
+		"headers": func() (Expect, BackendRule) {
+			return Expect{Headers: []HeaderExpectation{server}, BodySize: size(5)}, BackendRule{Header: "Server", Names: probe.NewBackends(10)}
+		},
+		"body": func() (Expect, BackendRule) {
+			return Expect{Body: regexp.MustCompile("^h.*o$"), BodyContains: []byte("ell"), BodySHA256: digest("hello")}, BackendRule{}
+		},
+	}
+}
+
+// TestLookingAllocatesNothing holds the budget for answers of which something
+// is expected, and whose backend is known.
+func TestLookingAllocatesNothing(t *testing.T) {
+	clock := probe.NewClock()
+	for reader, loop := range readers(t, clock) {
+		for name, look := range looks() {
+			t.Run(reader+"/"+name, func(t *testing.T) {
+				e, b := look()
+				p, r := newFixedProber(t, clock, loop, false, e, b)
+				send := func() {
+					p.Take(clock.Now())
+					if o := <-r.came; o != probe.Success {
+						t.Fatal(o)
+					}
+				}
+				for range 100 {
+					send()
+				}
+				if n := testing.AllocsPerRun(1000, send); n > 0 {
+					t.Errorf("%v allocations a request, allowed are none", n)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkLooking is BenchmarkRequest with something to look at.
+func BenchmarkLooking(b *testing.B) {
+	clock := probe.NewClock()
+	for reader, loop := range readers(b, clock) {
+		for name, look := range looks() {
+			b.Run(name+"/reader="+reader, func(b *testing.B) {
+				e, rule := look()
+				p, r := newFixedProber(b, clock, loop, false, e, rule)
+				b.ReportAllocs()
+				for b.Loop() {
+					p.Take(clock.Now())
+					if o := <-r.came; o != probe.Success {
+						b.Fatal(o)
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkRequest sends one request after the other over one connection. TLS
 // has no loop.
 func BenchmarkRequest(b *testing.B) {
@@ -134,7 +196,7 @@ func BenchmarkRequest(b *testing.B) {
 				continue
 			}
 			b.Run(map[bool]string{false: "plain", true: "tls"}[secure]+"/reader="+reader, func(b *testing.B) {
-				p, r := newFixedProber(b, clock, loop, secure)
+				p, r := newFixedProber(b, clock, loop, secure, Expect{}, BackendRule{})
 				b.ReportAllocs()
 				for b.Loop() {
 					p.Take(clock.Now())

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -132,12 +134,12 @@ func tlsFaults(t *testing.T) []fault {
 	demanding.ClientAuth = tls.RequireAnyClientCert
 	demanding12 := demanding.Clone()
 	demanding12.MaxVersion = tls.VersionTLS12
-	client := Options{TLS: good.client}
-	limited := Options{TLS: good.client, TLSTimeout: 50 * time.Millisecond}
-	unverified := Options{TLS: &tls.Config{ServerName: "localhost", InsecureSkipVerify: true}}
+	client := Options{TLSConfig: fixed(good.client)}
+	limited := Options{TLSConfig: fixed(good.client), TLSTimeout: 50 * time.Millisecond}
+	unverified := Options{TLSConfig: fixed(&tls.Config{ServerName: "localhost", InsecureSkipVerify: true})}
 	bad := func(o testcert.Options) (Options, func(*testing.T) door.Behaviour) {
 		a := newAuthority(t, o)
-		return Options{TLS: a.client}, serve(server(a), door.OK())
+		return Options{TLSConfig: fixed(a.client)}, serve(server(a), door.OK())
 	}
 	expired, expiredDoor := bad(testcert.Expired())
 	early, earlyDoor := bad(testcert.NotYetValid())
@@ -153,7 +155,7 @@ func tlsFaults(t *testing.T) []fault {
 		{name: "tls reset of a reused connection", behave: serve(server(good), door.Nth(2, door.Reset(), door.OK())), ticks: 1, options: client, want: probe.ReadStale, or: probe.ReadReset, close: probe.ClosePeer},
 
 		{name: "tls silent", behave: plain(door.Silent()), options: limited, want: probe.TLSTimeout},
-		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{TLS: good.client, Timeout: 50 * time.Millisecond}, want: probe.TLSTimeout},
+		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{TLSConfig: fixed(good.client), Timeout: 50 * time.Millisecond}, want: probe.TLSTimeout},
 		{name: "expired", behave: expiredDoor, options: expired, want: probe.TLSCertificate},
 		{name: "not yet valid", behave: earlyDoor, options: early, want: probe.TLSCertificate},
 		{name: "wrong name", behave: wrongDoor, options: wrong, want: probe.TLSCertificate},
@@ -372,7 +374,13 @@ func TestResolveFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{Timeout: 100 * time.Millisecond}
+				var told []error
+				o := Options{Timeout: 100 * time.Millisecond, FirstFailure: func(o probe.Outcome, err error) {
+					if o != tc.want {
+						t.Errorf("told of %v", o)
+					}
+					told = append(told, err)
+				}}
 				o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: 1, Clock: probe.NewClock(), Lookup: tc.lookup, Refresh: time.Minute})
 				r := newRig(t, "127.0.0.1:1", o, probe.Target{})
 				s := r.send()
@@ -381,6 +389,9 @@ func TestResolveFaults(t *testing.T) {
 				}
 				if want := map[probe.Outcome]time.Duration{probe.ResolveTimeout: o.Timeout}[tc.want]; s.Resolve != want {
 					t.Errorf("resolve took %v, want %v", s.Resolve, want)
+				}
+				if r.send(); len(told) != 1 || !errors.Is(told[0], o.Resolver.Failure()) {
+					t.Errorf("told %v, want once what the resolver said", told)
 				}
 			})
 		})
@@ -393,7 +404,7 @@ func TestRefusedCertificateIsKnown(t *testing.T) {
 	a := newAuthority(t, testcert.Expired())
 	d := door.Listen(t, door.TLS(&tls.Config{Certificates: []tls.Certificate{a.leaf}}, door.HTTP(door.OK())))
 	var told []error
-	r := newRig(t, d.Addr(), Options{TLS: a.client, FirstFailure: func(o probe.Outcome, err error) {
+	r := newRig(t, d.Addr(), Options{TLSConfig: fixed(a.client), FirstFailure: func(o probe.Outcome, err error) {
 		if o != probe.TLSCertificate {
 			t.Errorf("told of %v", o)
 		}
@@ -407,6 +418,36 @@ func TestRefusedCertificateIsKnown(t *testing.T) {
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "expired") {
 		t.Errorf("told %v, want once that it has expired", told)
+	}
+}
+
+// TestRefusalBehindTheHandshakeIsTold has a client without the certificate that
+// the door demands, which TLS 1.3 says only after the handshake.
+func TestRefusalBehindTheHandshakeIsTold(t *testing.T) {
+	a := newAuthority(t, testcert.Options{})
+	demanding := &tls.Config{Certificates: []tls.Certificate{a.leaf}, ClientAuth: tls.RequireAnyClientCert}
+	for _, tc := range []struct {
+		name string
+		rig  func(address string, tell func(probe.Outcome, error)) *rig
+	}{
+		{"http", func(address string, tell func(probe.Outcome, error)) *rig {
+			return newRig(t, address, Options{TLSConfig: fixed(a.client), FirstFailure: tell}, probe.Target{})
+		}},
+		{"bare", func(address string, tell func(probe.Outcome, error)) *rig {
+			return newStreamRig(t, address, StreamOptions{TLSConfig: fixed(a.client), Expect: regexp.MustCompile("x"), FirstFailure: tell}, probe.Target{})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var told []string
+			r := tc.rig(door.Listen(t, door.TLS(demanding, door.Silent())).Addr(), func(o probe.Outcome, err error) {
+				told = append(told, o.String()+": "+err.Error())
+			})
+			r.send()
+			r.send()
+			if want := "tls/alert: remote error: tls: certificate required"; len(told) != 1 || told[0] != want {
+				t.Errorf("told %q, want %q once", told, want)
+			}
+		})
 	}
 }
 

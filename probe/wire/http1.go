@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,7 @@ type http1 struct {
 	loop      *Loop // that reads; nil: a goroutine does
 	socket    *socket
 	conn      net.Conn // the socket, or TLS over it
+	address   netip.Addr
 	roundTrip time.Duration
 
 	state    atomic.Uint32
@@ -73,6 +75,7 @@ type http1 struct {
 // run carries requests from the end of the opening until the connection is
 // closed, or until a loop does.
 func (c *http1) run() {
+	c.response.evidence = newEvidence(c.opener.judge)
 	c.resetResponse()
 	opening := c.sample
 	_, bound := c.link.Bound()
@@ -114,6 +117,9 @@ func (c *http1) secure() bool { return c.conn != net.Conn(c.socket) }
 
 func (c *http1) resetResponse() {
 	c.response.reset(c.opener.head, c.opener.options.MaxHeader, c.opener.options.MaxBody)
+	if e := c.response.evidence; e != nil {
+		e.reset()
+	}
 }
 
 // Send begins a request on an idle connection. See [probe.Conn]. The reader may
@@ -126,7 +132,7 @@ func (c *http1) Send(t probe.Tick) bool {
 		return false
 	}
 	now := c.clock.Now()
-	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now}
+	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now, Address: c.address}
 	c.prepare()
 	deadline := c.deadline
 	if !c.state.CompareAndSwap(idle, busy) {

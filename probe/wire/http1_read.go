@@ -69,10 +69,7 @@ func (c *http1) received(p []byte, now probe.Instant) bool {
 // door went on talking.
 func (c *http1) answered(more bool, now probe.Instant) bool {
 	c.sample.Code, c.sample.Protocol = c.response.code, c.response.proto
-	outcome := probe.Success
-	if !c.opener.options.Statuses.Has(c.response.code) {
-		outcome = probe.ResponseStatus
-	}
+	outcome := c.judge()
 	reason := probe.NotClosed
 	switch {
 	case !c.opener.options.Reuse:
@@ -85,6 +82,22 @@ func (c *http1) answered(more bool, now probe.Instant) bool {
 		reason = probe.CloseError
 	}
 	return c.complete(outcome, reason, now)
+}
+
+// judge holds a complete answer against what is expected, and notes who gave
+// it.
+func (c *http1) judge() probe.Outcome {
+	e := c.response.evidence
+	if e != nil {
+		c.sample.Backend = e.who()
+	}
+	switch {
+	case !c.opener.options.Statuses.Has(c.response.code):
+		return probe.ResponseStatus
+	case e != nil:
+		return e.outcome(c.response.body)
+	}
+	return probe.Success
 }
 
 // whollySent reports whether the request was handed to the kernel to its last
@@ -188,6 +201,9 @@ func (c *http1) ended(err error, now probe.Instant) bool {
 		}
 	}
 	outcome := c.lostOutcome(err, now)
+	if isAlert(err) {
+		c.opener.explain(outcome, err) // TLS 1.3 refuses client certificates here
+	}
 	return c.complete(outcome, lostReason(outcome, err), now)
 }
 

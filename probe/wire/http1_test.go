@@ -60,9 +60,10 @@ func TestAgainstNetHTTP(t *testing.T) {
 					o := Options{Reuse: reuse, Request: Request{Method: tc.method, Target: tc.path, Body: []byte(tc.body), UserAgent: "probe/1", Headers: []Header{{"X-A", "b"}, {"x-a", "c"}}}}
 					if secure {
 						server.StartTLS()
-						o.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-						o.TLS.ServerName = "example.com"
-						o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+						config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+						config.ServerName = "example.com"
+						config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+						o.TLSConfig = fixed(config)
 					} else {
 						server.Start()
 					}

@@ -43,9 +43,9 @@ const (
 // response/protocol, also where the RFCs would let a client repair it.
 //
 // There is one per connection, to be reset before each answer. It keeps no
-// part of the answer but an unfinished line. Its methods never block, and
-// allocate only while that line outgrows all lines before it. They may not be
-// called concurrently.
+// part of the answer but an unfinished line, and what its evidence keeps. Its
+// methods never block, and allocate only while that outgrows all before it.
+// They may not be called concurrently.
 type response struct {
 	// Of the final answer, set when its header section is complete.
 	code   uint16         // status, 0 before
@@ -67,9 +67,11 @@ type response struct {
 	digits  int           // of the chunk size
 
 	fields responseFraming
+
+	evidence *evidence // of what else is looked at; nil: of nothing
 }
 
-// reset makes r ready for the next answer. maxHeader limits a header section
+// reset makes r, but not its evidence, ready for the next answer. maxHeader limits a header section
 // with its status line, and all chunk extensions and trailers together, in
 // bytes; maxBody limits the body.
 func (r *response) reset(head bool, maxHeader int, maxBody int64) {
@@ -77,7 +79,7 @@ func (r *response) reset(head bool, maxHeader int, maxBody int64) {
 	if cap(line) > responseKeptLine {
 		line = nil
 	}
-	*r = response{head: head, maxHeader: maxHeader, maxBody: maxBody, line: line}
+	*r = response{head: head, maxHeader: maxHeader, maxBody: maxBody, line: line, evidence: r.evidence}
 }
 
 // started reports whether any byte of the answer came, an interim (1xx) answer
@@ -141,6 +143,9 @@ func (r *response) take(p []byte) int {
 	n := min(r.left, int64(len(p)))
 	r.left -= n
 	r.body += n
+	if r.evidence != nil {
+		r.evidence.takeBody(p[:n])
+	}
 	return int(n)
 }
 
@@ -196,8 +201,13 @@ func (r *response) takeLine(line []byte) bool {
 		if name == 0 || name == len(line) || line[name] != ':' || !responseIsText(line[name+1:]) {
 			return false
 		}
-		// Trailers must not be merged into the header (RFC 9110 section 6.5.1).
-		return r.state == responseTrailer || r.fields.takeField(line[:name], line[name+1:])
+		if r.state == responseTrailer {
+			return true // not to be merged into the header (RFC 9110 section 6.5.1)
+		}
+		if r.evidence != nil {
+			r.evidence.takeField(line[:name], line[name+1:])
+		}
+		return r.fields.takeField(line[:name], line[name+1:])
 	case r.state == responseTrailer:
 		r.state = responseDone
 		return true
@@ -217,6 +227,9 @@ func (r *response) endHead() bool {
 		}
 		r.interim++
 		r.state, r.fields = responseStatusLine, responseFraming{}
+		if r.evidence != nil {
+			r.evidence.resetHead()
+		}
 		return true
 	}
 	if !f.valid() {

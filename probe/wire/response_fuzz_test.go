@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"regexp"
 	"testing"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -16,10 +18,8 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n"), false, uint64(1))
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1,1\r\nConnection: a,close\r\n\r\nx"), true, uint64(5))
 	f.Fuzz(func(t *testing.T, data []byte, head bool, seed uint64) {
-		whole := newResponse(head)
+		whole, cut := newLookedAt(head), newLookedAt(head)
 		want := feedAll(t, whole, string(data), true)
-
-		cut := newResponse(head)
 		got := feedCut(t, cut, data, func() int {
 			seed = seed*6364136223846793005 + 1442695040888963407 // Knuth, MMIX
 			return int(seed >> 61)
@@ -31,6 +31,9 @@ func FuzzResponse(f *testing.F) {
 		if got != want {
 			t.Fatalf("in pieces %+v\nwhole     %+v", got, want)
 		}
+		if a, b := whole.evidence, cut.evidence; want.done && (a.outcome(want.body) != b.outcome(want.body) || a.who() != b.who() || !bytes.Equal(a.body, b.body) || int64(len(a.body)) != want.body) {
+			t.Fatalf("in pieces %v by %v of %q, whole %v by %v of %q", b.outcome(want.body), b.who(), b.body, a.outcome(want.body), a.who(), a.body)
+		}
 		if want.body > testMaxBody || want.done && want.code < 200 || want.outcome != probe.Success && want.done {
 			t.Fatalf("%+v", want)
 		}
@@ -38,6 +41,17 @@ func FuzzResponse(f *testing.F) {
 			agreeWithNetHTTP(t, string(data), head, want)
 		}
 	})
+}
+
+// lookedAt is what answers are held to while they are fuzzed.
+var lookedAt = newJudge(
+	Expect{Headers: []HeaderExpectation{header("a", "b")}, Body: regexp.MustCompile("^(?s:.*)l"), BodySHA256: digest("hello")},
+	BackendRule{Header: "A", Body: regexp.MustCompile("(h.)"), Names: probe.NewBackends(10)}, false, nil)
+
+func newLookedAt(head bool) *response {
+	r := newResponse(head)
+	r.evidence = newEvidence(lookedAt)
+	return r
 }
 
 // agreeWithNetHTTP compares an answer that is complete with what net/http

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"strconv"
 	"sync"
@@ -46,9 +47,16 @@ type rig struct {
 	recorder *fakeRecorder
 }
 
-// newRig returns a rig for a door at address, with what is not set in the
-// options and the target filled in.
-func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
+// fixed returns a configuration that never changes; nil: plain.
+func fixed(c *tls.Config) TLSConfigFunc {
+	if c == nil {
+		return nil
+	}
+	return func() *tls.Config { return c }
+}
+
+// resolverOf returns a Resolver of an address.
+func resolverOf(t *testing.T, clock probe.Clock, address string) *resolve.Resolver {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -58,11 +66,18 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: clock, Refresh: time.Minute})
+}
+
+// newRig returns a rig for a door at address, with what is not set in the
+// options and the target filled in.
+func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
+	t.Helper()
 	if o.Clock == (probe.Clock{}) {
 		o.Clock = probe.NewClock()
 	}
 	if o.Resolver == nil {
-		o.Resolver = resolve.New(resolve.Options{Host: host, Port: uint16(number), Clock: o.Clock, Refresh: time.Minute})
+		o.Resolver = resolverOf(t, o.Clock, address)
 	}
 	o.Request.Host = address
 	if o.Request.Target == "" {
@@ -80,13 +95,37 @@ func newRig(t *testing.T, address string, o Options, target probe.Target) *rig {
 	if o.MaxBody == 0 {
 		o.MaxBody = 1 << 20
 	}
+	target.Timeout, target.Reuse = o.Timeout, o.Reuse
+	return rigFor(t, o.Clock, o.Resolver, NewOpener(o), target)
+}
+
+// newStreamRig is newRig below HTTP.
+func newStreamRig(t *testing.T, address string, o StreamOptions, target probe.Target) *rig {
+	t.Helper()
+	if o.Clock == (probe.Clock{}) {
+		o.Clock = probe.NewClock()
+	}
+	if o.Resolver == nil {
+		o.Resolver = resolverOf(t, o.Clock, address)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 1 << 20
+	}
+	target.Timeout = o.Timeout
+	return rigFor(t, o.Clock, o.Resolver, NewStream(o), target)
+}
+
+func rigFor(t *testing.T, clock probe.Clock, resolver *resolve.Resolver, opener probe.Opener, target probe.Target) *rig {
+	t.Helper()
 	if target.Connections == 0 {
 		target.Connections = 1
 	}
-	target.Rate, target.Timeout, target.Backlog = 1000, o.Timeout, time.Minute
-	target.Reuse = o.Reuse
-	r := &rig{t: t, clock: o.Clock, resolver: o.Resolver, recorder: &fakeRecorder{came: make(chan struct{}, 1000)}}
-	r.prober = probe.New(target, o.Clock, NewOpener(o), r.recorder)
+	target.Rate, target.Backlog = 1000, time.Minute
+	r := &rig{t: t, clock: clock, resolver: resolver, recorder: &fakeRecorder{came: make(chan struct{}, 1000)}}
+	r.prober = probe.New(target, clock, opener, r.recorder)
 	t.Cleanup(r.close)
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +24,8 @@ type socket struct {
 	sent, received atomic.Uint64
 	taken          probe.Bytes // of the reader: what the last sample told
 	atEnd          bool        // of the reader: the peer has closed its side
+	once           bool        // of the reader: one more read that brings bytes
+	had            bool        // of the reader: and that was it
 
 	mu       sync.Mutex
 	blocking bool // a goroutine of its own is writing
@@ -76,8 +79,12 @@ func (s *socket) came() (ended, bytes bool) {
 
 // Read counts what it reads.
 func (s *socket) Read(p []byte) (int, error) {
+	if s.had {
+		return 0, os.ErrDeadlineExceeded
+	}
 	n, err := s.Conn.Read(p)
 	s.received.Add(uint64(n))
+	s.had = s.once && n > 0
 	if errors.Is(err, io.EOF) {
 		s.atEnd = true
 	}
