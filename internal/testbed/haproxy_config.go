@@ -34,7 +34,10 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 	if timeout == 0 {
 		timeout = time.Minute
 	}
-	global, mode := "\tlua-load "+h.path("wait.lua")+"\n"+o.Global, "http"
+	global, mode := o.Global, "http"
+	if strings.Contains(o.Frontend, "lua.wait") {
+		global = "\tlua-load " + h.path("wait.lua") + "\n" + global
+	}
 	if o.NoResumption {
 		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
 	}

@@ -93,6 +93,8 @@ func TestHAProxyStopAndStart(t *testing.T) {
 	h := HAProxy(t, HAProxyOptions{AccessLog: true, KeepaliveTimeout: time.Second})
 	c := newClient(t, h.CA)
 	get(t, c, "http://"+h.HTTP+"/")
+	// It logs a moment after it has answered, and not when it has ended before.
+	WaitFor(t, "the request to be logged", 10*time.Second, func() bool { return h.Log().Requests == 1 })
 	h.Stop()
 	if code, _, err := fetch(c, "http://"+h.HTTP+"/"); err == nil {
 		t.Errorf("a stopped HAProxy answered %d", code)
