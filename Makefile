@@ -53,8 +53,8 @@ run: ## a door and the daemon that probes it
 demo: build ## all in one process: doors, backends that come and go, and the probe
 	@bin/steadyprobe demo
 
-pictures: setup ## the pictures of the pages in docs, from the demo in a browser
-	STEADYPROBE_PICTURES=$(CURDIR)/docs/img go test ./test -count 1 -run '^TestPage$$'
+pictures: setup ## the pictures of the pages in docs, from the demo in a browser and from doors that go wrong
+	STEADYPROBE_PICTURES=$(CURDIR)/docs/img go test ./test ./test/observability -p 1 -count 1 -run '^(TestPage|TestObservability)$$'
 
 clean: ## remove what was built
 	rm -rf bin

@@ -109,7 +109,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	root := testbed.Root(t)
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/doors/*.md", "bench/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/doors/*.md", "docs/runbooks/*.md", "bench/*.md", "alerts/*.md", "dashboards/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func browserProgram(t Owner) string {
 			return path
 		}
 	}
-	return program(t, "chromium") // says how to install it
+	return Program(t, "chromium") // says how to install it
 }
 
 // flags returns how the browser is started. Its home is its own folder: the

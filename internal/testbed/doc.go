@@ -1,7 +1,8 @@
 // Package testbed starts real servers on loopback for tests, and for whatever
-// else can own them (see [Owner]): doors (nginx, HAProxy) and a Prometheus that
-// scrapes. It also drives a real browser ([Chromium]) and, on Linux, builds and
-// runs the project's container image.
+// else can own them (see [Owner]): doors (nginx, HAProxy), a Prometheus that
+// scrapes, an Alertmanager and who it notifies, and the probe itself as a process
+// of its own. It also drives a real browser ([Chromium]) and, on Linux, builds
+// and runs the project's container image.
 //
 // Each server has its own configuration, folders and ports, all below the
 // test's temporary folder, and ends with the test: the cleanup stops it by its

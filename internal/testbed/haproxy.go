@@ -27,9 +27,18 @@ type HAProxyOptions struct {
 	Addresses        []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"
 	Note             string           // what each line of the access log says besides, in HAProxy's log format: see Log
 	Server           string           // further words of the backends' server lines, such as "send-proxy"
-	Frontend         string           // further lines of the frontend, in HAProxy's language
+	Frontend         string           // further lines of the frontend, in HAProxy's language; "http-request lua.wait 100" holds requests for 100 ms and a little
 	Global           string           // further lines of the global section
+	Urgent           bool             // goes before all that is not urgent, where that is allowed (root)
 }
+
+// waitAction makes the action lua.wait of all frontends: it holds a request for
+// so many milliseconds, and at random for a tenth more on average, as
+// distances do. (inspect-delay is over as soon as a request is whole.)
+const waitAction = `core.register_action("wait", {"http-req"}, function(txn, ms)
+	core.msleep(math.floor(tonumber(ms) * (1 - 0.1 * math.log(1 - math.random()))))
+end, 1)
+`
 
 // HAProxyServer is a running HAProxy in master-worker mode. Every path answers
 // with [Body], unless there are backends; "/status/404" answers with that
@@ -65,7 +74,11 @@ func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 	}
 	t.Cleanup(h.release)
 	h.write("body", Body())
+	h.write("wait.lua", waitAction)
 	h.write("haproxy.cfg", h.configuration(o))
+	if o.Urgent {
+		h.urgent = urgentDoor
+	}
 	h.args = []string{"-W", "-f", h.path("haproxy.cfg"), "-S", h.socket("master")}
 	h.begin()
 	return h

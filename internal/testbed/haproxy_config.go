@@ -35,6 +35,9 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 		timeout = time.Minute
 	}
 	global, mode := o.Global, "http"
+	if strings.Contains(o.Frontend, "lua.wait") {
+		global = "\tlua-load " + h.path("wait.lua") + "\n" + global
+	}
 	if o.NoResumption {
 		global = "\ttune.ssl.cachesize 0\n\tssl-default-bind-options no-tls-tickets\n" + global
 	}

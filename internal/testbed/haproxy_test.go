@@ -93,6 +93,8 @@ func TestHAProxyStopAndStart(t *testing.T) {
 	h := HAProxy(t, HAProxyOptions{AccessLog: true, KeepaliveTimeout: time.Second})
 	c := newClient(t, h.CA)
 	get(t, c, "http://"+h.HTTP+"/")
+	// It logs a moment after it has answered, and not when it has ended before.
+	WaitFor(t, "the request to be logged", 10*time.Second, func() bool { return h.Log().Requests == 1 })
 	h.Stop()
 	if code, _, err := fetch(c, "http://"+h.HTTP+"/"); err == nil {
 		t.Errorf("a stopped HAProxy answered %d", code)
@@ -117,5 +119,14 @@ func TestHAProxyPassesToBackends(t *testing.T) {
 	h.Command("disable server servers/s0")
 	if code, _ := get(t, c, "http://"+h.HTTP+"/who"); code != 503 {
 		t.Errorf("status without a backend = %d, want 503", code)
+	}
+}
+
+func TestHAProxyHoldsRequests(t *testing.T) {
+	h := HAProxy(t, HAProxyOptions{Frontend: "\thttp-request lua.wait 50\n", Urgent: true})
+	began := time.Now()
+	code, body, err := fetch(questions(), "http://"+h.HTTP+"/")
+	if took := time.Since(began); err != nil || code != 200 || body != Body() || took < 50*time.Millisecond {
+		t.Errorf("status %d, error %v after %v; want 200 after at least 50 ms", code, err, took)
 	}
 }

@@ -54,7 +54,7 @@ func BuildImage(t Owner, o ImageOptions) *Image {
 	dir := t.TempDir()
 	i := &Image{t: t, env: append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)}
 	i.buildah = []string{
-		program(t, "buildah"), "--storage-driver", "vfs",
+		Program(t, "buildah"), "--storage-driver", "vfs",
 		"--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
 	}
 	const base = "localhost/go-of-this-machine"

@@ -50,11 +50,11 @@ func (i *Image) Start(user int, folder string, args ...string) *Container {
 	if len(args) == 0 {
 		args = i.Config.Cmd
 	}
-	unshare := program(i.t, "unshare")
+	unshare := Program(i.t, "unshare")
 	line := []string{
 		"--mount", "--pid", "--fork", "--kill-child",
-		program(i.t, "sh"), "-c", containerRuntime, "sh", i.root, folder, filepath.Join(i.root, i.Config.WorkingDir),
-		program(i.t, "env"), "-i",
+		Program(i.t, "sh"), "-c", containerRuntime, "sh", i.root, folder, filepath.Join(i.root, i.Config.WorkingDir),
+		Program(i.t, "env"), "-i",
 	}
 	line = append(line, i.Config.Env...)
 	line = append(line, unshare, "--root="+i.root, "--wd="+i.Config.WorkingDir, "--setgid=0", fmt.Sprintf("--setuid=%d", user), "--")

@@ -28,6 +28,7 @@ type NGINXOptions struct {
 	Addresses         []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"
 	ProxyProtocol     bool             // both ports insist on a PROXY header
 	Note              string           // what each line of the access log says besides, in nginx's variables: see Log
+	Urgent            bool             // goes before all that is not urgent, where that is allowed (root)
 }
 
 // NGINXServer is a running nginx with one worker. Every path answers with
@@ -64,6 +65,9 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 	}
 	n.write("nginx.conf", n.configuration(o))
 	n.args = []string{"-p", n.dir, "-c", n.path("nginx.conf"), "-e", n.path("error.log")}
+	if o.Urgent {
+		n.urgent = urgentDoor
+	}
 	n.output = n.path("error.log") // what it prints before it has read its configuration
 	n.begin()
 	return n

@@ -7,11 +7,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 )
 
 // stopLimit is how long a server may take to end before it is killed.
 const stopLimit = 10 * time.Second
+
+// How urgent servers are that are. The probe is more so than the doors that it
+// looks at: a handshake of a door is not to make it late.
+const (
+	urgentDoor  = 1
+	urgentProbe = 2
+)
 
 // startLimit is how long a server may take to start or to reload.
 const startLimit = 30 * time.Second
@@ -30,7 +38,7 @@ type server struct {
 func newServer(t Owner, name string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir()}
-	s.command = command{program: program(t, name), dir: s.dir, output: s.path("output")}
+	s.command = command{program: Program(t, name), dir: s.dir, output: s.path("output")}
 	t.Cleanup(func() {
 		s.stop()
 		if t.Failed() {
@@ -96,6 +104,21 @@ type command struct {
 	args    []string // its arguments
 	dir     string   // its working folder
 	output  string   // file that takes what it prints, appended to
+	urgent  int      // it goes before what is less urgent, where that is allowed; 0: not at all
+}
+
+// line returns the program and its arguments. What is urgent is scheduled in
+// real time: chrt becomes the program, under the same process id.
+func (c command) line() []string {
+	line := append([]string{c.program}, c.args...)
+	if c.urgent == 0 {
+		return line
+	}
+	first := []string{"chrt", "--rr", strconv.Itoa(c.urgent)}
+	if exec.Command(first[0], append(first[1:], "true")...).Run() != nil {
+		return line // no such program, or no right to it
+	}
+	return append(first, line...)
 }
 
 // startProcess starts the program. The caller stops it.
@@ -105,7 +128,8 @@ func startProcess(c command) (*process, error) {
 		return nil, fmt.Errorf("opening the output of %q: %w", c.program, err)
 	}
 	defer func() { _ = out.Close() }() // the program has its own copy
-	cmd := exec.Command(c.program, c.args...)
+	line := c.line()
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
 	cmd.SysProcAttr = ownGroup()
 	p := &process{name: filepath.Base(c.program), cmd: cmd, over: make(chan struct{})}
@@ -193,8 +217,8 @@ func stall(pid int, d time.Duration) error {
 	return signalProcess(pid, sigCont)
 }
 
-// program returns the path of an installed program, or name where it is one.
-func program(t Owner, name string) string {
+// Program returns the path of an installed program, or name where it is one.
+func Program(t Owner, name string) string {
 	t.Helper()
 	if filepath.IsAbs(name) {
 		return name

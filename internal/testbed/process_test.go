@@ -66,7 +66,7 @@ func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	// It ignores SIGTERM; the sleep is a child of its own.
 	output := filepath.Join(t.TempDir(), "output")
 	p, err := startProcess(command{
-		program: program(t, "sh"),
+		program: Program(t, "sh"),
 		args:    []string{"-c", "trap '' TERM; echo ready; sleep 60; sleep 60"},
 		output:  output,
 	})
@@ -87,7 +87,7 @@ func TestStartFailures(t *testing.T) {
 	if _, err := startProcess(command{program: "/nowhere/program", output: filepath.Join(t.TempDir(), "output")}); err == nil {
 		t.Error("starting a missing program succeeded")
 	}
-	if _, err := startProcess(command{program: program(t, "sh"), output: "/nowhere/output"}); err == nil {
+	if _, err := startProcess(command{program: Program(t, "sh"), output: "/nowhere/output"}); err == nil {
 		t.Error("starting without a place for the output succeeded")
 	}
 }

@@ -2,26 +2,26 @@ package testbed
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
-
-	"github.com/prometheus/common/model"
 )
 
 // PrometheusOptions says what a Prometheus does.
 type PrometheusOptions struct {
-	Global        string // further lines of the global section, such as "evaluation_interval: 1s"
-	ScrapeConfigs string // the items of scrape_configs
-	Rules         string // a rule file's text; empty: none
-	Alertmanager  string // address that alerts go to; empty: none
+	Global        string   // further lines of the global section, such as "evaluation_interval: 1s"
+	ScrapeConfigs string   // the items of scrape_configs
+	Rules         string   // a rule file's text; empty: none
+	RuleFiles     []string // paths of further rule files
+	Alertmanager  string   // address that alerts go to; empty: none
+	Past          string   // OpenMetrics text with timestamps that it knows from the start; empty: nothing
+	Flags         []string // further flags of the command line
+	System        bool     // it is the machine's own, such as Debian's 2.42, and not the one of tools/prometheus
 }
 
 // ScrapeJob returns one item of scrape_configs: a job that scrapes /metrics of
@@ -46,29 +46,46 @@ type PrometheusServer struct {
 }
 
 // Prometheus starts a Prometheus that ends with the test, and returns when it
-// is ready. It is not the machine's own but the one of tools/prometheus.
+// is ready.
 func Prometheus(t Owner, o PrometheusOptions) *PrometheusServer {
 	t.Helper()
+	program := "prometheus"
+	if !o.System {
+		program = Tool(t, "prometheus", program)
+	}
 	p := &PrometheusServer{
 		Address: freeAddress(t),
-		server:  newServer(t, Tool(t, "prometheus", "prometheus")),
+		server:  newServer(t, program),
 		client:  questions(),
 	}
 	config := "global:\n" + indent(o.Global) + "scrape_configs:\n" + o.ScrapeConfigs
 	if strings.TrimSpace(o.Global) == "" {
 		config = "scrape_configs:\n" + o.ScrapeConfigs
 	}
+	files := o.RuleFiles
 	if o.Rules != "" {
-		config += fmt.Sprintf("\nrule_files: [%q]\n", p.write("rules.yml", o.Rules))
+		files = append(slices.Clone(files), p.write("rules.yml", o.Rules))
+	}
+	if len(files) > 0 {
+		config += "\nrule_files:\n"
+	}
+	for _, file := range files {
+		config += fmt.Sprintf("- %q\n", file)
 	}
 	if o.Alertmanager != "" {
 		config += fmt.Sprintf("\nalerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}\n", o.Alertmanager)
 	}
-	p.args = []string{
+	if o.Past != "" {
+		past := p.write("past", o.Past+"# EOF\n")
+		if out, err := Promtool(t, nil, "tsdb", "create-blocks-from", "openmetrics", past, p.path("data")); err != nil {
+			t.Fatalf("giving Prometheus a past: %v: %s", err, out)
+		}
+	}
+	p.args = append([]string{
 		"--config.file=" + p.write("prometheus.yml", config),
 		"--storage.tsdb.path=" + p.path("data"),
 		"--web.listen-address=" + p.Address,
-	}
+	}, o.Flags...)
 	p.start(func() bool { return p.ready() })
 	return p
 }
@@ -85,43 +102,6 @@ func indent(text string) string {
 func (p *PrometheusServer) ready() bool {
 	code, _, err := fetch(p.client, "http://"+p.Address+"/-/ready")
 	return err == nil && code == http.StatusOK
-}
-
-// Query evaluates an expression now and returns its instant vector, with what
-// Prometheus warned of or remarked on.
-func (p *PrometheusServer) Query(expr string) (model.Vector, []string) {
-	p.t.Helper()
-	var answer struct {
-		Data struct {
-			Result model.Vector `json:"result"`
-		} `json:"data"`
-		Error    string   `json:"error"`
-		Warnings []string `json:"warnings"`
-		Infos    []string `json:"infos"`
-	}
-	_, text, err := fetch(p.client, "http://"+p.Address+"/api/v1/query?"+url.Values{"query": {expr}}.Encode())
-	if err != nil {
-		p.t.Fatalf("evaluating %q: %v", expr, err)
-	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		p.t.Fatalf("reading the answer to %q: %v: %s", expr, err, text)
-	}
-	if answer.Error != "" {
-		p.t.Fatalf("evaluating %q: %s", expr, answer.Error)
-	}
-	return answer.Data.Result, append(answer.Warnings, answer.Infos...)
-}
-
-// WaitForQuery evaluates an expression until it returns something, and returns
-// that.
-func (p *PrometheusServer) WaitForQuery(expr string, limit time.Duration) model.Vector {
-	p.t.Helper()
-	var result model.Vector
-	WaitFor(p.t, fmt.Sprintf("a result of %q", expr), limit, func() bool {
-		result, _ = p.Query(expr)
-		return len(result) > 0
-	})
-	return result
 }
 
 // Promtool runs promtool and returns what it printed; the error tells that it

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,16 @@ func TestPrometheusScrapesAndAnswers(t *testing.T) {
 		_, warnings := p.Query("rate(up[1m])")
 		return len(warnings) == 1
 	})
+}
+
+func TestPrometheusKnowsThePast(t *testing.T) {
+	yesterday := time.Now().Add(-24 * time.Hour)
+	p := Prometheus(t, PrometheusOptions{
+		Past: fmt.Sprintf("# TYPE job:a gauge\njob:a{job=\"b\"} 7 %d\n", yesterday.Unix()),
+	})
+	if got, _ := p.Query(`last_over_time(job:a{job="b"}[5m] offset 1d)`); len(got) != 1 || got[0].Value != 7 {
+		t.Errorf("yesterday it was %v, want 7", got)
+	}
 }
 
 func TestPromtoolComplains(t *testing.T) {

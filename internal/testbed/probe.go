@@ -1,0 +1,92 @@
+package testbed
+
+import (
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// BuildProbe builds the command of this project and returns its path.
+func BuildProbe(t Owner) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "steadyprobe")
+	build := exec.Command("go", "build", "-o", path, "./cmd/steadyprobe")
+	build.Dir = Root(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the command: %v: %s", err, out)
+	}
+	return path
+}
+
+// ProbeServer is a running steadyprobe, as a process of its own.
+type ProbeServer struct {
+	Address string // of its endpoints, "127.0.0.1:port"
+
+	*server
+	client *http.Client
+}
+
+// Probe starts the program that BuildProbe returned as a daemon with a
+// configuration file's text. It ends with the test, and its targets are started
+// on return.
+//
+// It is urgent: it shares the machine with who watches, and maybe with much
+// else, where it would have one of its own.
+func Probe(t Owner, program, configuration string) *ProbeServer {
+	t.Helper()
+	p := newProbe(t, program)
+	p.args = []string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}
+	p.urgent = urgentProbe
+	p.start(p.ready)
+	return p
+}
+
+// ProbeDemo is Probe for the demo, which brings a configuration, doors and a
+// churn of its own.
+func ProbeDemo(t Owner, program string) *ProbeServer {
+	t.Helper()
+	p := newProbe(t, program)
+	p.args = []string{"demo", "--web.listen-address=" + p.Address}
+	p.start(p.ready)
+	return p
+}
+
+func newProbe(t Owner, program string) *ProbeServer {
+	t.Helper()
+	return &ProbeServer{Address: freeAddress(t), server: newServer(t, program), client: questions()}
+}
+
+func (p *ProbeServer) ready() bool {
+	code, _, err := fetch(p.client, "http://"+p.Address+"/-/ready")
+	return err == nil && code == http.StatusOK
+}
+
+// Stop ends the daemon and waits.
+func (p *ProbeServer) Stop() { p.t.Helper(); p.stop() }
+
+// Starve takes the processor away from the daemon: again and again it is
+// stopped for a while and then runs for a while, until the function that
+// Starve returns is called or the test ends.
+func (p *ProbeServer) Starve(stopped, running time.Duration) (end func()) {
+	p.t.Helper()
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			if err := stall(p.process.cmd.Process.Pid, stopped); err != nil {
+				p.t.Errorf("starving steadyprobe: %v", err)
+				return
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(running):
+			}
+		}
+	}()
+	end = sync.OnceFunc(func() { close(over); <-ended })
+	p.t.Cleanup(end) // before that which ends the daemon
+	return end
+}
