@@ -19,18 +19,11 @@ import (
 // withoutData are the queries that cannot return data here, and why. They have
 // to parse and to run all the same.
 var withoutData = map[string]string{
-	"steadyprobe: all doors / annotation Addresses / A":           noNewAddress,
-	"steadyprobe: churn / annotation Addresses / A":               noNewAddress,
-	"steadyprobe: comparison of doors / annotation Addresses / A": noNewAddress,
-	"steadyprobe: one door / annotation Addresses / A":            noNewAddress,
-	"steadyprobe: TLS / annotation Addresses / A":                 noNewAddress,
-	"steadyprobe: one door / Changes of addresses / A":            noNewAddress,
-	"steadyprobe: churn / What kept it from its steps / A":        "nobody is in the way of the demo's churn",
-	"steadyprobe: one door / Latency by percentile / F":           "the 99.999th percentile wants 100,000 requests in the window",
-	"steadyprobe: probe health / The probe's own failures / A":    "the probe has ports and files enough",
+	"steadyprobe: churn / annotation Addresses / A":            "the demo's doors have an address, and no name",
+	"steadyprobe: churn / What kept it from its steps / A":     "nobody is in the way of the demo's churn",
+	"steadyprobe: one door / Latency by percentile / F":        "the 99.999th percentile wants 100,000 requests in the window",
+	"steadyprobe: probe health / The probe's own failures / A": "the probe has ports and files enough",
 }
-
-const noNewAddress = "the names of this machine lead to the same addresses all the time"
 
 // viewer looks at dashboards as Grafana does.
 type viewer struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
 
+	"github.com/steadyprobe/steadyprobe/internal/dnsdoor"
 	"github.com/steadyprobe/steadyprobe/internal/monitoring"
 	"github.com/steadyprobe/steadyprobe/internal/testbed"
 )
@@ -31,6 +32,7 @@ type stand struct {
 	haproxy    *testbed.HAProxyServer // can be made slow
 	backend    *testbed.HAProxyServer // of it
 	resetting  string                 // while this file is there, nginx resets
+	names      *dnsdoor.Server        // of the target that moves
 	probe      *testbed.ProbeServer
 	hook       *testbed.Webhook
 	manager    *testbed.AlertmanagerServer
@@ -48,6 +50,8 @@ defaults:
   backlog: 5s
   connections: 50
   objective: {latency: 250ms, ratio: 0.99}
+  dns: {per_address: true}
+  backend: {header: X-Backend}
 targets:
   # Behind nginx, over TLS, with a connection for each request. Is reset.
   - {name: resetting, url: "https://localhost:%[1]s/shop", rate: 20, labels: {front: nginx}, connection: {reuse: false}, tls: {ca_file: %[2]q}}
@@ -55,6 +59,8 @@ targets:
   - {name: slow, url: "http://%[3]s/", rate: 60, labels: {front: haproxy, peer_group: shop}}
   # Nothing ever happens to this one.
   - {name: calm, url: "http://%[4]s/", rate: 60, labels: {front: nginx, peer_group: shop}}
+  # Its name leads to another address from time to time.
+  - {name: moving, url: "http://moving.test:%[5]s/", rate: 10, labels: {front: nginx}, dns: {refresh: 1s, server: "%[6]s"}}
   # These two fail all the time: the certificate is not trusted, there is no such name.
   - {name: untrusted, url: "https://localhost:%[1]s/", rate: 2, connection: {warm: true}}
   - {name: unresolved, url: "http://nowhere.invalid/", rate: 1, dns: {refresh: 1s}}
@@ -67,7 +73,7 @@ targets:
 // The HAProxy in front holds every request for 400 ms more while a server that
 // nobody uses is disabled, which can be done while it runs.
 const (
-	backendDelay  = "\thttp-request lua.wait 100\n"
+	backendDelay  = "\thttp-request lua.wait 100\n\thttp-after-response set-header X-Backend far\n"
 	haproxySwitch = "backend switch\n\ttimeout connect 1s\n\ttimeout server 1s\n\tserver fast 127.0.0.1:1\n"
 	haproxyDelay  = "\thttp-request lua.wait 400 if { nbsrv(switch) eq 0 }\n"
 )
@@ -84,14 +90,18 @@ func newStand(t *testing.T) *stand {
 		Urgent: true, Backends: []string{s.backend.HTTP}, Global: haproxySwitch, Frontend: haproxyDelay,
 	})
 	nginx := testbed.NGINX(t, testbed.NGINXOptions{
-		Urgent: true, Backends: []string{other.HTTP},
+		Urgent: true, Backends: []string{other.HTTP}, Addresses: []string{"127.0.0.2"},
 		// Status 444 closes without an answer, here by a reset.
 		Locations: fmt.Sprintf("\t\treset_timedout_connection on;\n\t\tlocation = /shop { if (-f %s) { return 444; } proxy_pass http://backends; }\n", s.resetting),
 	})
 	s.manager = testbed.Alertmanager(t, managerConfiguration(t, s.hook.URL))
 	program := testbed.BuildProbe(t)
-	_, port, _ := strings.Cut(nginx.HTTPS, ":")
-	s.probe = testbed.Probe(t, program, fmt.Sprintf(configuration, port, nginx.CAFile, s.haproxy.HTTP, nginx.HTTP))
+	s.names = dnsdoor.Listen(t)
+	s.names.Set("moving.test", "127.0.0.1")
+	_, secure, _ := strings.Cut(nginx.HTTPS, ":")
+	_, plain, _ := strings.Cut(nginx.HTTP, ":")
+	s.probe = testbed.Probe(t, program,
+		fmt.Sprintf(configuration, secure, nginx.CAFile, s.haproxy.HTTP, nginx.HTTP, plain, s.names.Addr()))
 	demo := testbed.ProbeDemo(t, program)
 	native := testbed.ScrapeJob("steadyprobe", s.probe.Address) + testbed.ScrapeJob("demo", demo.Address)
 	s.prometheus = testbed.Prometheus(t, testbed.PrometheusOptions{
