@@ -87,7 +87,7 @@ func TestDemo(t *testing.T) {
 		regexp.QuoteMeta("page           " + url + "/\n"),
 		regexp.QuoteMeta("curl -s " + url + "/metrics"),
 		`targets: \["` + strings.TrimPrefix(url, "http://") + `"\]`,
-		`(?m)^  reloading-http:\n    [0-9.]+ % of its requests failed while scaling down,`,
+		`(?s)\n  reloading-http:\n.* % of its requests\s+failed\s+while\s+scaling\s+down,`,
 		`(?m)^  steady-http +settled +\d+ +0 `,
 		`(?m)^ +scaling_down +\d+ +[1-9]\d* .* mostly [a-z]+/[a-z]+$`,
 	} {
