@@ -147,7 +147,7 @@ func churnSelf() []cog.Builder[dashboard.Panel] {
 			q("{{instance}}", "time() - max by (job, churn, instance) (steadyprobe_churn_last_beat_timestamp_seconds{"+oneChurn+"} > 0)")),
 		graph(head{"Leaders", "Processes that lead the churn. It must be one: none scales, and two work against each other.", count},
 			q("leaders", sum("steadyprobe_churn_leader", oneChurn, "job, churn"))).Span(half),
-		timeline(head{"Restore pending", "Whether the baseline still has to be restored. It is while the churn runs; after it was stopped or paused it must end soon.", plain},
+		timeline(head{"Restore pending", "Whether the baseline is to be restored and is not yet, or is not known to be. After the churn was stopped or paused it must end soon; the alert waits for 5 minutes.", plain},
 			states(state{"no", "green"}, state{"yes", "orange"}),
 			q("{{instance}}", highest("steadyprobe_churn_restore_pending", oneChurn, "job, churn, instance"))),
 	)
