@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 	if pictures == "" {
 		pictures = t.ArtifactDir()
 	} else {
-		untilStep = 12 // two minutes, which show more
+		untilStep = 6 // in two minutes, which show more
 	}
 	client := &http.Client{Timeout: 30 * time.Second}
 	t.Cleanup(client.CloseIdleConnections)
