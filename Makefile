@@ -27,10 +27,10 @@ image: ## build the image steadyprobe with docker, podman or buildah (BUILDER=â€
 	set -x; $$builder build --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' \
 		$(if $(GO_IMAGE),--build-arg GO_IMAGE='$(GO_IMAGE)') --tag steadyprobe .
 
-test: setup ## all tests
+test: setup ## all tests but the proof of the alerts
 	@scripts/test
 
-e2e: setup ## only the tests with real servers
+e2e: setup ## only the tests with real servers, and the proof of the alerts
 	@scripts/test e2e
 
 lint: ## format and lint
