@@ -77,7 +77,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		Backlog:     l.Backlog,
 		Failed:      l.Failed(),
 		Failures:    viewFailures(&seen.past, failuresOf(&l)),
-		Responses:   viewResponses(s.Responses),
+		Responses:   record.ByStatus(s.Responses),
 		Objective:   viewObjective(&c.Objective, &l),
 		Connections: web.Connections{Open: l.Connections, Limit: c.Connections, Opened: l.Opened, Closed: map[string]uint64{}},
 		ServiceTime: quantilesOf(&s.ServiceTime[record.Succeeded], &s.ServiceTime[record.Failed]),
@@ -168,26 +168,6 @@ func viewAddresses(present []netip.Addr, s *record.Snapshot) []web.Address {
 	return view
 }
 
-// otherCode stands for all statuses that no standard names.
-const otherCode = "other"
-
-// viewResponses counts answers by status, over all protocols; those without any
-// by their name.
-func viewResponses(counts []record.ResponseCount) map[string]uint64 {
-	view := map[string]uint64{}
-	for _, r := range counts {
-		code := otherCode
-		switch {
-		case r.Code != 0:
-			code = strconv.Itoa(int(r.Code))
-		case r.Protocol == probe.TCP, r.Protocol == probe.TLS:
-			code = r.Protocol.String() // which have no codes
-		}
-		view[code] += r.Count
-	}
-	return view
-}
-
 func viewBackends(s *record.Snapshot) []web.Backend {
 	view := []web.Backend{}
 	for _, b := range s.Backends {
@@ -206,8 +186,8 @@ func unexpected(responses map[string]uint64, failed uint64, accepts func(code in
 			codes, known = append(codes, code), known+n
 		}
 	}
-	if known < failed && responses[otherCode] > 0 {
-		codes = append(codes, otherCode)
+	if known < failed && responses[record.OtherStatus] > 0 {
+		codes = append(codes, record.OtherStatus)
 	}
 	slices.SortFunc(codes, func(a, b string) int {
 		return cmp.Or(cmp.Compare(responses[b], responses[a]), strings.Compare(a, b))

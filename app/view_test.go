@@ -1,7 +1,6 @@
 package app
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 // A closed loop has no latency, and is counted by churn phase as all others.
@@ -36,18 +34,6 @@ func TestViewOfTargets(t *testing.T) {
 		if w := want[i]; v.Name != w.name || len(v.Latency) != w.windows || len(v.Phases) != w.phases {
 			t.Errorf("%s has %d windows and %d churn phases, want %s with %d and %d", v.Name, len(v.Latency), len(v.Phases), w.name, w.windows, w.phases)
 		}
-	}
-}
-
-// Answers are counted over all protocols, and those that no standard names
-// together.
-func TestViewOfResponses(t *testing.T) {
-	got := viewResponses([]record.ResponseCount{{Code: 200, Protocol: probe.HTTP11, Count: 7}, {Code: 200, Count: 2}, {Code: 0, Count: 3}, {Code: 502, Count: 1}})
-	if want := map[string]uint64{"200": 9, "other": 3, "502": 1}; !maps.Equal(got, want) {
-		t.Errorf("responses %v, want %v", got, want)
-	}
-	if got := viewResponses(nil); got == nil || len(got) != 0 {
-		t.Errorf("responses %v, want none", got)
 	}
 }
 

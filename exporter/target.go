@@ -128,7 +128,7 @@ func (w *writer) answers(s *record.Snapshot) {
 	for _, r := range s.Responses {
 		protocol := w.page.layout.labels.protocol[r.Protocol]
 		code := w.page.layout.labels.noCode
-		if r.Protocol != probe.TCP && r.Protocol != probe.TLS {
+		if !r.Protocol.Bare() {
 			code = remembered(w.page.codes, r.Code, codeLabel)
 		}
 		w.count(responses, r.Count, code, protocol)

@@ -71,6 +71,9 @@ func (p Protocol) String() string {
 	return [NumProtocols]string{"", "http1.0", "http1.1", "http2", "http3", "websocket", "grpc", "tcp", "tls"}[p]
 }
 
+// Bare reports whether answers in p have no status.
+func (p Protocol) Bare() bool { return p == TCP || p == TLS }
+
 // Tick is one due request.
 type Tick struct {
 	Intended Instant    // when the schedule says that it starts

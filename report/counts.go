@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
@@ -46,24 +45,6 @@ func closedBy(l *probe.Ledger) map[string]uint64 {
 		if n := l.Closed[r]; n > 0 {
 			by[r.String()] = n
 		}
-	}
-	return by
-}
-
-func responses(counts []record.ResponseCount) map[string]uint64 {
-	by := map[string]uint64{}
-	for _, c := range counts {
-		if c.Count == 0 {
-			continue
-		}
-		code := "other"
-		switch {
-		case c.Code != 0:
-			code = strconv.Itoa(int(c.Code))
-		case c.Protocol == probe.TCP, c.Protocol == probe.TLS:
-			code = c.Protocol.String() // which have no codes
-		}
-		by[code] += c.Count
 	}
 	return by
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
 // Result is the report of one target. Its JSON form is part of the interface:
@@ -158,7 +159,7 @@ func New(in Input) Result {
 
 		Failures:   l.Failed(),
 		FailuresBy: failuresBy(l),
-		Responses:  responses(in.Responses),
+		Responses:  record.ByStatus(in.Responses),
 
 		Latency:     summarize(in.Latency),
 		ServiceTime: summarize(in.ServiceTime),

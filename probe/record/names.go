@@ -2,6 +2,7 @@ package record
 
 import (
 	"crypto/tls"
+	"strconv"
 	"strings"
 )
 
@@ -23,4 +24,31 @@ func (h HandshakeCount) KeyExchange() string {
 		return "none"
 	}
 	return tls.CurveID(h.Group).String()
+}
+
+// OtherStatus stands for every status that no standard names.
+const OtherStatus = "other"
+
+// Status returns the status of the answers for people: "200", [OtherStatus], or
+// the name of a protocol that has none.
+func (c ResponseCount) Status() string {
+	switch {
+	case c.Code != 0:
+		return strconv.Itoa(int(c.Code))
+	case c.Protocol.Bare():
+		return c.Protocol.String()
+	}
+	return OtherStatus
+}
+
+// ByStatus returns how many answers there were of each status, over all
+// protocols; those that there were none of are left out.
+func ByStatus(counts []ResponseCount) map[string]uint64 {
+	by := map[string]uint64{}
+	for _, c := range counts {
+		if c.Count > 0 {
+			by[c.Status()] += c.Count
+		}
+	}
+	return by
 }

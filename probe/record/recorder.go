@@ -145,7 +145,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 	r.mu.Lock()
 	o.count()
 	r.handshaken(s)
-	if s.Code != 0 || s.Protocol == probe.TCP || s.Protocol == probe.TLS {
+	if s.Code != 0 || s.Protocol.Bare() {
 		r.responses.count(s.Code, s.Protocol)
 	}
 	if s.Backend != nil && r.backends.table != nil {
