@@ -43,6 +43,9 @@ func newCertificates(t *config.Target, clock probe.Clock, logger *slog.Logger) *
 	c.seen = make([]os.FileInfo, len(c.files))
 	c.current.Store(t.TLSConfig())
 	c.full.Store(int64(clock.Now().Add(fullEvery))) // the first one has nothing to resume
+	if len(c.files) == 0 {
+		return c
+	}
 	// The files may have changed since the configuration was read. If they
 	// cannot be used by now, the first handshake finds that out, and says so.
 	now := c.look()
