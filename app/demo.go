@@ -76,7 +76,7 @@ func (d *daemon) demonstrate(ctx context.Context, o *DemoOptions) error {
 		}
 		telling.Go(func() {
 			if o.Live != nil {
-				d.tellLive(live, o.Live)
+				everySecond(live, func() { o.Live(liveLine(time.Since(d.loaded), d.churns.view(), d.viewTargets())) })
 			}
 			<-live.Done()
 			// Before the end itself: what it cuts off is not the doors' fault.
@@ -175,20 +175,6 @@ func reachable(address string) string {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port)
-}
-
-// tellLive tells once a second how it goes.
-func (d *daemon) tellLive(ctx context.Context, tell func(string)) {
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-second.C:
-			tell(liveLine(time.Since(d.loaded), d.churns.view(), d.viewTargets()))
-		}
-	}
 }
 
 // liveLine begins with the targets that fail most: a terminal of 80 columns has

@@ -54,6 +54,11 @@ func (o *observer) close() {
 // run observes until ctx is done.
 func (o *observer) run(ctx context.Context) {
 	o.observe()
+	everySecond(ctx, o.observe)
+}
+
+// everySecond calls do once a second until ctx is done.
+func everySecond(ctx context.Context, do func()) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
@@ -61,7 +66,7 @@ func (o *observer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-second.C:
-			o.observe()
+			do()
 		}
 	}
 }
