@@ -40,7 +40,27 @@ type plotKey struct {
 type size struct{ Width, Height int }
 
 func newPlots(o *Options) *plots {
-	return &plots{options: o, draw: draw, drawn: newCache[plotKey](plotFresh)}
+	own := *o
+	own.Targets = shared(o.Targets)
+	return &plots{options: &own, draw: draw, drawn: newCache[plotKey](plotFresh)}
+}
+
+// sharedFor is how long plots share what targets were: those of one page are
+// asked for together.
+const sharedFor = time.Second
+
+// shared returns targets with an answer that is given again for a while, because
+// it looks at all that every target has measured. It may not be called
+// concurrently; plots are drawn one at a time.
+func shared(targets func() []Target) func() []Target {
+	var at time.Time
+	var last []Target
+	return func() []Target {
+		if at.IsZero() || time.Since(at) >= sharedFor {
+			at, last = time.Now(), targets()
+		}
+		return last
+	}
 }
 
 func (p *plots) register(mux *http.ServeMux) {

@@ -389,3 +389,25 @@ func TestLately(t *testing.T) {
 		}
 	}
 }
+
+// TestPlotsShareTargets asks for all plots of a page: the targets are looked at
+// once, and again when a second is over.
+func TestPlotsShareTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		targets := shared(func() []Target {
+			asked++
+			return []Target{{Scheduled: uint64(asked)}}
+		})
+		for range 3 {
+			if got := targets(); got[0].Scheduled != 1 {
+				t.Errorf("targets of look %d, want those of the first", got[0].Scheduled)
+			}
+			time.Sleep(sharedFor / 4)
+		}
+		time.Sleep(sharedFor / 4)
+		if got := targets(); got[0].Scheduled != 2 || asked != 2 {
+			t.Errorf("targets of look %d after %d looks, want the second", got[0].Scheduled, asked)
+		}
+	})
+}
