@@ -67,44 +67,39 @@ func (e *engine) newOpener(t *target, version string, base *record.Recorder) pro
 	if c.URL.TLS() {
 		tlsConfig = newCertificates(c, e.clock, e.logger).config
 	}
-	firstFailure := func(o probe.Outcome, err error) {
-		e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
+	way := wire.Way{
+		Clock:          e.clock,
+		Resolver:       t.resolver,
+		Proxy:          proxy,
+		TLSConfig:      tlsConfig,
+		Timeout:        c.Timeout,
+		ConnectTimeout: c.Timeouts.Connect,
+		TLSTimeout:     c.Timeouts.TLS,
+		FirstFailure: func(o probe.Outcome, err error) {
+			e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
+		},
 	}
 	if !c.URL.HTTP() {
 		return wire.NewStream(wire.StreamOptions{
-			Clock:           e.clock,
-			Resolver:        t.resolver,
-			Proxy:           proxy,
-			TLSConfig:       tlsConfig,
+			Way:             way,
 			Send:            []byte(c.TCP.Content().Reveal()),
 			Expect:          c.TCP.Expect.Regexp(),
 			Turns:           e.turns,
 			MaxBody:         c.Expect.MaxBody.Bytes(),
-			Timeout:         c.Timeout,
-			ConnectTimeout:  c.Timeouts.Connect,
-			TLSTimeout:      c.Timeouts.TLS,
 			ResponseTimeout: c.Timeouts.Response,
-			FirstFailure:    firstFailure,
 		})
 	}
 	return wire.NewOpener(wire.Options{
-		Clock:           e.clock,
-		Resolver:        t.resolver,
+		Way:             way,
 		Loop:            e.loop,
-		Proxy:           proxy,
-		TLSConfig:       tlsConfig,
 		Request:         request(c, version),
 		Reuse:           c.Connection.Reuse,
-		Timeout:         c.Timeout,
-		ConnectTimeout:  c.Timeouts.Connect,
-		TLSTimeout:      c.Timeouts.TLS,
 		ResponseTimeout: c.Timeouts.Response,
 		Statuses:        statuses(c.Expect),
 		Expect:          expected(&c.Expect),
 		Turns:           e.turns,
 		Backend:         wire.BackendRule{Header: c.Backend.Header, Body: c.Backend.Body.Regexp(), Names: base.Backends()},
 		MaxBody:         c.Expect.MaxBody.Bytes(),
-		FirstFailure:    firstFailure,
 	})
 }
 

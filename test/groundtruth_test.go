@@ -77,12 +77,14 @@ func (w *world) prepare(d *door.Door, target probe.Target) *probed {
 	var ok wire.Statuses
 	ok.Add(200, 299)
 	opener := wire.NewOpener(wire.Options{
-		Clock:    w.clock,
-		Resolver: resolve.New(resolve.Options{Host: "127.0.0.1", Port: 1, Clock: w.clock}),
-		Dial:     d.Dial,
+		Way: wire.Way{
+			Clock:    w.clock,
+			Resolver: resolve.New(resolve.Options{Host: "127.0.0.1", Port: 1, Clock: w.clock}),
+			Dial:     d.Dial,
+			Timeout:  target.Timeout,
+		},
 		Request:  wire.Request{Method: "GET", Target: "/", Host: "door"},
 		Reuse:    true,
-		Timeout:  target.Timeout,
 		Statuses: ok,
 		MaxBody:  1 << 20,
 	})

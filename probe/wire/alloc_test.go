@@ -81,14 +81,16 @@ func newFixedProber(tb testing.TB, clock probe.Clock, loop *Loop, secure bool, e
 		tb.Fatal(err)
 	}
 	o := Options{
-		Clock:     clock,
-		Loop:      loop,
-		Resolver:  resolve.New(resolve.Options{Host: "127.0.0.1", Port: uint16(tcp.Port), Clock: clock}),
-		TLSConfig: fixed(client),
-		Request:   Request{Method: "GET", Target: "/", Host: "door", UserAgent: "probe"},
-		Reuse:     true,
-		Timeout:   5 * time.Second,
-		MaxBody:   1 << 20,
+		Way: Way{
+			Clock:     clock,
+			Resolver:  resolve.New(resolve.Options{Host: "127.0.0.1", Port: uint16(tcp.Port), Clock: clock}),
+			TLSConfig: fixed(client),
+			Timeout:   5 * time.Second,
+		},
+		Loop:    loop,
+		Request: Request{Method: "GET", Target: "/", Host: "door", UserAgent: "probe"},
+		Reuse:   true,
+		MaxBody: 1 << 20,
 	}
 	o.Statuses.Add(200, 299)
 	r := doneRecorder{came: make(chan probe.Outcome, 1)}

@@ -31,7 +31,7 @@ func TestNothingIsSentOnWhatTheDoorHasClosed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := faultdoor.Listen(t, tc.behaviour)
-			r := newRig(t, d.Addr(), Options{Reuse: true, TLSConfig: fixed(tc.tls)}, probe.Target{Connections: 4, Warm: true})
+			r := newRig(t, d.Addr(), Options{Reuse: true, Way: Way{TLSConfig: fixed(tc.tls)}}, probe.Target{Connections: 4, Warm: true})
 			r.prober.WarmUp(context.Background())
 			for range 50 {
 				for range 4 {

@@ -143,13 +143,13 @@ func TestExpectations(t *testing.T) {
 					return door.ErrEnd
 				}))
 				defer d.Close()
-				x.check(t, "127.0.0.1:1", Options{Dial: d.Dial})
+				x.check(t, "127.0.0.1:1", Options{Way: Way{Dial: d.Dial}})
 			})
 		})
 		for reader, loop := range loops {
 			t.Run(x.name+"/"+reader, func(t *testing.T) {
 				d := door.Listen(t, door.HTTP(door.Raw(x.answer, door.EOF())))
-				x.check(t, d.Addr(), Options{Clock: clock, Loop: loop})
+				x.check(t, d.Addr(), Options{Way: Way{Clock: clock}, Loop: loop})
 			})
 		}
 	}
@@ -189,7 +189,7 @@ func TestEvidenceIsOfOneAnswer(t *testing.T) {
 		t.Run(reader, func(t *testing.T) {
 			d := door.Listen(t, door.HTTP(door.Nth(2, bare, door.Nth(3, other, good))))
 			r := newRig(t, d.Addr(), Options{
-				Clock: clock, Loop: loop, Reuse: true,
+				Way: Way{Clock: clock}, Loop: loop, Reuse: true,
 				Expect:  Expect{Headers: []HeaderExpectation{header("A", "b")}, BodySize: size(4)},
 				Backend: BackendRule{Header: "X-Backend", Names: probe.NewBackends(10)},
 			}, probe.Target{})

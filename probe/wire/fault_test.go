@@ -75,12 +75,12 @@ var faults = []fault{
 	{name: "half-closed after the answer", behave: plain(door.HalfClose(1, door.OK())), want: probe.Success, close: probe.ClosePeer, code: 200},
 
 	{name: "closed at once", behave: plain(door.CloseAtOnce()), want: probe.ReadReset, or: probe.ReadEOF, either: true, close: probe.ClosePeer},
-	{name: "silent", behave: plain(door.Silent()), options: Options{Timeout: 50 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
+	{name: "silent", behave: plain(door.Silent()), options: Options{Way: Way{Timeout: 50 * time.Millisecond}}, want: probe.ReadTimeout, close: probe.CloseTimeout},
 	{name: "response limit", behave: plain(door.Silent()), options: Options{ResponseTimeout: 30 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
-	{name: "hangs after the first answer", behave: over(door.Nth(2, door.Hang(), door.OK())), ticks: 1, options: Options{Timeout: 50 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
-	{name: "body too slow", behave: over(door.SlowBody(1000, 10, 10*time.Millisecond)), options: Options{Timeout: 100 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
-	{name: "endless body", behave: over(door.EndlessChunked(1000, time.Millisecond)), options: Options{Timeout: 100 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
-	{name: "endless header", behave: over(door.EndlessHeader(time.Millisecond)), options: Options{Timeout: 100 * time.Millisecond}, want: probe.ReadTimeout, close: probe.CloseTimeout},
+	{name: "hangs after the first answer", behave: over(door.Nth(2, door.Hang(), door.OK())), ticks: 1, options: Options{Way: Way{Timeout: 50 * time.Millisecond}}, want: probe.ReadTimeout, close: probe.CloseTimeout},
+	{name: "body too slow", behave: over(door.SlowBody(1000, 10, 10*time.Millisecond)), options: Options{Way: Way{Timeout: 100 * time.Millisecond}}, want: probe.ReadTimeout, close: probe.CloseTimeout},
+	{name: "endless body", behave: over(door.EndlessChunked(1000, time.Millisecond)), options: Options{Way: Way{Timeout: 100 * time.Millisecond}}, want: probe.ReadTimeout, close: probe.CloseTimeout},
+	{name: "endless header", behave: over(door.EndlessHeader(time.Millisecond)), options: Options{Way: Way{Timeout: 100 * time.Millisecond}}, want: probe.ReadTimeout, close: probe.CloseTimeout},
 
 	{name: "reset before the answer", behave: over(door.ResetBeforeHeader()), want: probe.ReadReset, close: probe.ClosePeer},
 	{name: "reset inside the header", behave: over(door.ResetInHeader()), want: probe.ReadReset, close: probe.ClosePeer},
@@ -110,7 +110,7 @@ var faults = []fault{
 	},
 	{
 		name: "window closed", behave: plain(door.NeverReads()), loopback: true,
-		options: Options{Timeout: 100 * time.Millisecond, Request: Request{Method: "POST", Body: longBody}}, want: probe.WriteTimeout, close: probe.CloseTimeout,
+		options: Options{Way: Way{Timeout: 100 * time.Millisecond}, Request: Request{Method: "POST", Body: longBody}}, want: probe.WriteTimeout, close: probe.CloseTimeout,
 	},
 	{
 		name: "reset while the body is written", behave: plain(door.ResetAfter(0, 20*time.Millisecond, door.OK())),
@@ -134,12 +134,12 @@ func tlsFaults(t *testing.T) []fault {
 	demanding.ClientAuth = tls.RequireAnyClientCert
 	demanding12 := demanding.Clone()
 	demanding12.MaxVersion = tls.VersionTLS12
-	client := Options{TLSConfig: fixed(good.client)}
-	limited := Options{TLSConfig: fixed(good.client), TLSTimeout: 50 * time.Millisecond}
-	unverified := Options{TLSConfig: fixed(&tls.Config{ServerName: "localhost", InsecureSkipVerify: true})}
+	client := Options{Way: Way{TLSConfig: fixed(good.client)}}
+	limited := Options{Way: Way{TLSConfig: fixed(good.client), TLSTimeout: 50 * time.Millisecond}}
+	unverified := Options{Way: Way{TLSConfig: fixed(&tls.Config{ServerName: "localhost", InsecureSkipVerify: true})}}
 	bad := func(o testcert.Options) (Options, func(*testing.T) door.Behaviour) {
 		a := newAuthority(t, o)
-		return Options{TLSConfig: fixed(a.client)}, serve(server(a), door.OK())
+		return Options{Way: Way{TLSConfig: fixed(a.client)}}, serve(server(a), door.OK())
 	}
 	expired, expiredDoor := bad(testcert.Expired())
 	early, earlyDoor := bad(testcert.NotYetValid())
@@ -155,7 +155,7 @@ func tlsFaults(t *testing.T) []fault {
 		{name: "tls reset of a reused connection", behave: serve(server(good), door.Nth(2, door.Reset(), door.OK())), ticks: 1, options: client, want: probe.ReadStale, or: probe.ReadReset, close: probe.ClosePeer},
 
 		{name: "tls silent", behave: plain(door.Silent()), options: limited, want: probe.TLSTimeout},
-		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{TLSConfig: fixed(good.client), Timeout: 50 * time.Millisecond}, want: probe.TLSTimeout},
+		{name: "tls silent within the timeout", behave: plain(door.Silent()), options: Options{Way: Way{TLSConfig: fixed(good.client), Timeout: 50 * time.Millisecond}}, want: probe.TLSTimeout},
 		{name: "expired", behave: expiredDoor, options: expired, want: probe.TLSCertificate},
 		{name: "not yet valid", behave: earlyDoor, options: early, want: probe.TLSCertificate},
 		{name: "wrong name", behave: wrongDoor, options: wrong, want: probe.TLSCertificate},
@@ -297,7 +297,7 @@ func TestAnswerThatNobodyAskedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := door.New(tc.behave)
 				defer d.Close()
-				r := newRig(t, "127.0.0.1:1", Options{Reuse: true, Dial: d.Dial}, probe.Target{Connections: 1, Warm: true})
+				r := newRig(t, "127.0.0.1:1", Options{Reuse: true, Way: Way{Dial: d.Dial}}, probe.Target{Connections: 1, Warm: true})
 				r.prober.WarmUp(t.Context())
 				for range tc.ticks {
 					r.send()
@@ -329,17 +329,17 @@ func TestConnectFaults(t *testing.T) {
 		want    probe.Outcome
 	}{
 		{name: "refused", address: func(t *testing.T) string { return door.Refused(t) }, want: probe.ConnectRefused},
-		{name: "connect limit", address: func(t *testing.T) string { return door.Full(t) }, options: Options{ConnectTimeout: 50 * time.Millisecond}, want: probe.ConnectTimeout},
-		{name: "timeout", address: func(t *testing.T) string { return door.Full(t) }, options: Options{Timeout: 50 * time.Millisecond}, want: probe.ConnectTimeout},
-		{name: "system's own timeout", options: Options{Dial: failing(syscall.ETIMEDOUT)}, want: probe.ConnectTimeout},
-		{name: "network unreachable", options: Options{Dial: failing(syscall.ENETUNREACH)}, want: probe.ConnectUnreachable},
-		{name: "host unreachable", options: Options{Dial: failing(syscall.EHOSTUNREACH)}, want: probe.ConnectUnreachable},
-		{name: "reset", options: Options{Dial: failing(syscall.ECONNRESET)}, want: probe.ConnectReset},
-		{name: "no port", options: Options{Dial: failing(syscall.EADDRNOTAVAIL)}, want: probe.ConnectLocalResource},
-		{name: "no file descriptor", options: Options{Dial: failing(syscall.EMFILE)}, want: probe.ConnectLocalResource},
-		{name: "system's table full", options: Options{Dial: failing(syscall.ENFILE)}, want: probe.ConnectLocalResource},
-		{name: "no buffer", options: Options{Dial: failing(syscall.ENOBUFS)}, want: probe.ConnectLocalResource},
-		{name: "anything else", options: Options{Dial: failing(syscall.EPERM)}, want: probe.ConnectError},
+		{name: "connect limit", address: func(t *testing.T) string { return door.Full(t) }, options: Options{Way: Way{ConnectTimeout: 50 * time.Millisecond}}, want: probe.ConnectTimeout},
+		{name: "timeout", address: func(t *testing.T) string { return door.Full(t) }, options: Options{Way: Way{Timeout: 50 * time.Millisecond}}, want: probe.ConnectTimeout},
+		{name: "system's own timeout", options: Options{Way: Way{Dial: failing(syscall.ETIMEDOUT)}}, want: probe.ConnectTimeout},
+		{name: "network unreachable", options: Options{Way: Way{Dial: failing(syscall.ENETUNREACH)}}, want: probe.ConnectUnreachable},
+		{name: "host unreachable", options: Options{Way: Way{Dial: failing(syscall.EHOSTUNREACH)}}, want: probe.ConnectUnreachable},
+		{name: "reset", options: Options{Way: Way{Dial: failing(syscall.ECONNRESET)}}, want: probe.ConnectReset},
+		{name: "no port", options: Options{Way: Way{Dial: failing(syscall.EADDRNOTAVAIL)}}, want: probe.ConnectLocalResource},
+		{name: "no file descriptor", options: Options{Way: Way{Dial: failing(syscall.EMFILE)}}, want: probe.ConnectLocalResource},
+		{name: "system's table full", options: Options{Way: Way{Dial: failing(syscall.ENFILE)}}, want: probe.ConnectLocalResource},
+		{name: "no buffer", options: Options{Way: Way{Dial: failing(syscall.ENOBUFS)}}, want: probe.ConnectLocalResource},
+		{name: "anything else", options: Options{Way: Way{Dial: failing(syscall.EPERM)}}, want: probe.ConnectError},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			address := "127.0.0.1:1"
@@ -375,12 +375,12 @@ func TestResolveFaults(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []error
-				o := Options{Timeout: 100 * time.Millisecond, FirstFailure: func(o probe.Outcome, err error) {
+				o := Options{Way: Way{Timeout: 100 * time.Millisecond, FirstFailure: func(o probe.Outcome, err error) {
 					if o != tc.want {
 						t.Errorf("told of %v", o)
 					}
 					told = append(told, err)
-				}}
+				}}}
 				o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: 1, Clock: probe.NewClock(), Lookup: tc.lookup, Refresh: time.Minute})
 				r := newRig(t, "127.0.0.1:1", o, probe.Target{})
 				s := r.send()
@@ -404,12 +404,12 @@ func TestRefusedCertificateIsKnown(t *testing.T) {
 	a := newAuthority(t, testcert.Expired())
 	d := door.Listen(t, door.TLS(&tls.Config{Certificates: []tls.Certificate{a.leaf}}, door.HTTP(door.OK())))
 	var told []error
-	r := newRig(t, d.Addr(), Options{TLSConfig: fixed(a.client), FirstFailure: func(o probe.Outcome, err error) {
+	r := newRig(t, d.Addr(), Options{Way: Way{TLSConfig: fixed(a.client), FirstFailure: func(o probe.Outcome, err error) {
 		if o != probe.TLSCertificate {
 			t.Errorf("told of %v", o)
 		}
 		told = append(told, err)
-	}}, probe.Target{})
+	}}}, probe.Target{})
 	for range 3 {
 		s := r.send()
 		if h := s.Handshake; h.Version != 0 || h.Verified || h.NotAfter != a.leaf.Leaf.NotAfter.Unix() || h.NotBefore != a.leaf.Leaf.NotBefore.Unix() {
@@ -431,10 +431,10 @@ func TestRefusalBehindTheHandshakeIsTold(t *testing.T) {
 		rig  func(address string, tell func(probe.Outcome, error)) *rig
 	}{
 		{"http", func(address string, tell func(probe.Outcome, error)) *rig {
-			return newRig(t, address, Options{TLSConfig: fixed(a.client), FirstFailure: tell}, probe.Target{})
+			return newRig(t, address, Options{Way: Way{TLSConfig: fixed(a.client), FirstFailure: tell}}, probe.Target{})
 		}},
 		{"bare", func(address string, tell func(probe.Outcome, error)) *rig {
-			return newStreamRig(t, address, StreamOptions{TLSConfig: fixed(a.client), Expect: regexp.MustCompile("x"), FirstFailure: tell}, probe.Target{})
+			return newStreamRig(t, address, StreamOptions{Way: Way{TLSConfig: fixed(a.client), FirstFailure: tell}, Expect: regexp.MustCompile("x")}, probe.Target{})
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -457,13 +457,13 @@ func TestFamilyThatLeadsNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := door.New(door.HTTP(door.OK()))
 		defer d.Close()
-		o := Options{Timeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		o := Options{Way: Way{Timeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if strings.HasPrefix(address, "[") {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 			return d.Dial(ctx, network, address)
-		}}
+		}}}
 		o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: 1, Clock: probe.NewClock(), Refresh: time.Minute,
 			Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
 				return []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("10.0.0.1")}, nil
@@ -481,10 +481,10 @@ func TestFamilyThatLeadsNowhere(t *testing.T) {
 func TestFallsBackToTheOtherFamily(t *testing.T) {
 	d := door.Listen(t, door.HTTP(door.OK()))
 	port := netip.MustParseAddrPort(d.Addr()).Port()
-	o := Options{Resolver: resolve.New(resolve.Options{Host: "door.test", Port: port, Clock: probe.NewClock(), Refresh: time.Minute,
+	o := Options{Way: Way{Resolver: resolve.New(resolve.Options{Host: "door.test", Port: port, Clock: probe.NewClock(), Refresh: time.Minute,
 		Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.1")}, nil
-		}})}
+		}})}}
 	r := newRig(t, fmt.Sprintf("door.test:%d", port), o, probe.Target{})
 	for i := range 3 {
 		if s := r.send(); s.Outcome != probe.Success {

@@ -30,7 +30,7 @@ func TestLongBodyBesideABadRecord(t *testing.T) {
 		_, _ = raw.Write(append([]byte{23, 3, 3, 0, 32}, make([]byte, 32)...))
 		_ = c.Sleep(time.Minute)
 	})
-	o := Options{Reuse: true, Timeout: 200 * time.Millisecond, TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}
+	o := Options{Reuse: true, Way: Way{Timeout: 200 * time.Millisecond, TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}}
 	o.Request = Request{Method: "POST", Body: longBody}
 	r := newRig(t, d.Addr(), o, probe.Target{})
 	if s := r.send(); s.Outcome.Stage() != probe.StageWrite && s.Outcome != probe.TLSProtocol {
@@ -69,7 +69,7 @@ func TestBodyThatTheEndDelimitsOverTLS(t *testing.T) {
 				c.CloseWrite()
 				_ = c.Wait()
 			})
-			r := newRig(t, d.Addr(), Options{Reuse: true, TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}, probe.Target{})
+			r := newRig(t, d.Addr(), Options{Reuse: true, Way: Way{TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}}, probe.Target{})
 			if s := r.send(); s.Outcome != tc.want {
 				t.Errorf("%v, want %v", s.Outcome, tc.want)
 			}
@@ -112,7 +112,7 @@ func TestViolationOfTLSAfterTheHandshake(t *testing.T) {
 			_ = c.Wait()
 		}
 	})
-	r := newRig(t, d.Addr(), Options{Reuse: true, TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}, probe.Target{})
+	r := newRig(t, d.Addr(), Options{Reuse: true, Way: Way{TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}}, probe.Target{})
 	if s := r.send(); s.Outcome != probe.TLSProtocol {
 		t.Errorf("%v, want tls/protocol", s.Outcome)
 	}

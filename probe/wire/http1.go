@@ -157,7 +157,7 @@ func (c *http1) refuse() {
 
 // prepare sets what the reader must know of the request.
 func (c *http1) prepare() {
-	c.deadline = c.sample.Begun.Add(c.opener.options.Timeout)
+	c.deadline = c.sample.Begun.Add(c.opener.Timeout)
 	if t := c.opener.options.ResponseTimeout; t > 0 {
 		c.deadline = min(c.deadline, c.sample.Sent.Add(t))
 	}

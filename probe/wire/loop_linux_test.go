@@ -41,7 +41,7 @@ func TestLoopUnderLoad(t *testing.T) {
 	var targets sync.WaitGroup
 	for range 8 {
 		targets.Go(func() {
-			r := newRig(t, d.Addr(), Options{Reuse: true, Loop: l, Clock: l.clock, Timeout: 2 * time.Second}, probe.Target{Connections: 20, Warm: true})
+			r := newRig(t, d.Addr(), Options{Reuse: true, Loop: l, Way: Way{Clock: l.clock, Timeout: 2 * time.Second}}, probe.Target{Connections: 20, Warm: true})
 			r.prober.WarmUp(t.Context())
 			for range 500 {
 				r.prober.Take(r.clock.Now())
@@ -84,7 +84,7 @@ func TestLoopFinishesWhatTheKernelDidNotTake(t *testing.T) {
 	})
 	body := bytes.Repeat([]byte("x"), inlineLimit-500)
 	l := newLoop(t)
-	r := newRig(t, d.Addr(), Options{Reuse: true, Loop: l, Clock: l.clock, Request: Request{Method: "POST", Body: body}}, probe.Target{Connections: 10})
+	r := newRig(t, d.Addr(), Options{Reuse: true, Loop: l, Way: Way{Clock: l.clock}, Request: Request{Method: "POST", Body: body}}, probe.Target{Connections: 10})
 	for range 10 {
 		r.prober.Take(r.clock.Now())
 	}

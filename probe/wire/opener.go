@@ -4,25 +4,16 @@ import (
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/resolve"
 )
 
-// Options say how a target is spoken to in HTTP. All durations of 0 mean no
-// limit of their own; Timeout must be positive.
+// Options say how a target is spoken to in HTTP.
 type Options struct {
-	Clock     probe.Clock
-	Resolver  *resolve.Resolver
-	Dial      DialFunc // nil: TCP without keep-alive probes
-	Proxy     ProxyHeader
-	TLSConfig TLSConfigFunc // nil: plain
-	Loop      *Loop         // reads plain connections; nil: goroutines do
-	Request   Request
-	Reuse     bool
+	Way
+	Loop    *Loop // reads plain connections; nil: goroutines do
+	Request Request
+	Reuse   bool
 
-	Timeout         time.Duration // from begun time to the last byte of the answer
-	ConnectTimeout  time.Duration
-	TLSTimeout      time.Duration
-	ResponseTimeout time.Duration // from sending the request
+	ResponseTimeout time.Duration // from sending the request; 0: no limit of its own
 
 	Statuses  Statuses    // that are a success
 	Expect    Expect      // of an answer of such a status
@@ -30,11 +21,6 @@ type Options struct {
 	Turns     *Turns      // of all targets of the process, to match much text; nil: none are taken
 	MaxHeader int         // bytes of the answer's header
 	MaxBody   int64       // bytes of the answer's body
-
-	// FirstFailure is told why a connection could not be made or secured, or was
-	// refused behind the handshake, the first time that one fails with this
-	// outcome. It may be called concurrently; nil: nobody is told.
-	FirstFailure func(probe.Outcome, error)
 }
 
 // DefaultMaxHeader is the most bytes that an answer's header may have.
@@ -57,17 +43,8 @@ func NewOpener(o Options) *Opener {
 	}
 	head := o.Request.Method == "HEAD"
 	return &Opener{
-		way: newWay(way{
-			clock:          o.Clock,
-			resolver:       o.Resolver,
-			dial:           o.Dial,
-			proxy:          o.Proxy,
-			tlsConfig:      o.TLSConfig,
-			timeout:        o.Timeout,
-			connectTimeout: o.ConnectTimeout,
-			tlsTimeout:     o.TLSTimeout,
-			firstFailure:   o.FirstFailure,
-		}),
+		way: newWay(o.Way),
+
 		options: o,
 		request: o.Request.bytes(!o.Reuse),
 		head:    head,
@@ -78,16 +55,16 @@ func NewOpener(o Options) *Opener {
 // shortest returns the shortest limit that a request can have.
 func (o *Opener) shortest() time.Duration {
 	if t := o.options.ResponseTimeout; t > 0 {
-		return min(t, o.options.Timeout)
+		return min(t, o.Timeout)
 	}
-	return o.options.Timeout
+	return o.Timeout
 }
 
 // Open begins an opening in a goroutine of its own.
 func (o *Opener) Open(l *probe.Link) { go o.open(l) }
 
 func (o *Opener) open(l *probe.Link) {
-	c := &http1{opener: o, clock: o.clock, link: l}
+	c := &http1{opener: o, clock: o.Clock, link: l}
 	p := o.begin(l, &c.sample)
 	if !p.establish() {
 		return
@@ -104,7 +81,7 @@ func (o *Opener) open(l *probe.Link) {
 // delay all others of the loop.
 func (o *Opener) giveToLoop(c *http1) {
 	loop := o.options.Loop
-	if loop == nil || o.tlsConfig != nil || !o.options.Reuse || len(o.request) > inlineLimit || o.judge.readsBody() {
+	if loop == nil || o.TLSConfig != nil || !o.options.Reuse || len(o.request) > inlineLimit || o.judge.readsBody() {
 		return
 	}
 	if conn, ok := loop.adopt(c.socket.Conn); ok {

@@ -21,34 +21,43 @@ type DialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // are resumed by what its session cache holds.
 type TLSConfigFunc func() *tls.Config
 
-// way is how the connections of a target are opened, whatever is spoken over
-// them.
+// Way says how the connections of a target are opened, whatever is spoken over
+// them. All durations of 0 mean no limit of their own; Timeout must be positive.
+type Way struct {
+	Clock     probe.Clock
+	Resolver  *resolve.Resolver
+	Dial      DialFunc // nil: TCP without keep-alive probes
+	Proxy     ProxyHeader
+	TLSConfig TLSConfigFunc // nil: plain
+
+	Timeout        time.Duration // from begun time to the end of the answer
+	ConnectTimeout time.Duration
+	TLSTimeout     time.Duration
+
+	// FirstFailure is told why a connection could not be made or secured, or was
+	// refused behind the handshake, the first time that one fails with this
+	// outcome. It may be called concurrently; nil: nobody is told.
+	FirstFailure func(probe.Outcome, error)
+}
+
+// way is a Way that is used.
 type way struct {
-	clock     probe.Clock
-	resolver  *resolve.Resolver
-	dial      DialFunc
-	proxy     ProxyHeader
-	tlsConfig TLSConfigFunc // nil: plain
-
-	timeout, connectTimeout, tlsTimeout time.Duration
-
-	firstFailure func(probe.Outcome, error)
-	failed       *[probe.NumOutcomes]atomic.Bool // with this outcome, before
+	Way
+	failed *[probe.NumOutcomes]atomic.Bool // with this outcome, before
 }
 
 // newWay fills in what is not set.
-func newWay(w way) way {
-	if w.dial == nil {
-		w.dial = (&net.Dialer{KeepAlive: -1}).DialContext
+func newWay(w Way) way {
+	if w.Dial == nil {
+		w.Dial = (&net.Dialer{KeepAlive: -1}).DialContext
 	}
-	w.failed = new([probe.NumOutcomes]atomic.Bool)
-	return w
+	return way{Way: w, failed: new([probe.NumOutcomes]atomic.Bool)}
 }
 
 // explain tells why an opening failed, once for each outcome.
 func (w *way) explain(outcome probe.Outcome, err error) probe.Outcome {
-	if w.firstFailure != nil && !w.failed[outcome].Swap(true) {
-		w.firstFailure(outcome, err)
+	if w.FirstFailure != nil && !w.failed[outcome].Swap(true) {
+		w.FirstFailure(outcome, err)
 	}
 	return outcome
 }
@@ -70,8 +79,8 @@ type opening struct {
 // begin begins an opening, whose sample is s.
 func (w *way) begin(l *probe.Link, s *probe.Sample) *opening {
 	s.Tick, _ = l.Bound()
-	s.Begun = w.clock.Now()
-	return &opening{way: w, link: l, sample: s, mark: s.Begun, deadline: s.Begun.Add(w.timeout)}
+	s.Begun = w.Clock.Now()
+	return &opening{way: w, link: l, sample: s, mark: s.Begun, deadline: s.Begun.Add(w.Timeout)}
 }
 
 // establish makes a usable connection. Where it cannot, the link has failed and
@@ -98,9 +107,9 @@ func (p *opening) establish() bool {
 
 // attempt goes through the phases of an opening, until one fails.
 func (p *opening) attempt() probe.Outcome {
-	ctx, cancel := context.WithDeadline(p.link.Context(), p.clock.Time(p.deadline))
+	ctx, cancel := context.WithDeadline(p.link.Context(), p.Clock.Time(p.deadline))
 	defer cancel()
-	address, looked, outcome := p.resolver.Pick(ctx)
+	address, looked, outcome := p.Resolver.Pick(ctx)
 	if looked {
 		p.sample.Resolve = p.elapsed()
 		p.sample.Did = p.sample.Did.With(probe.PhaseResolve)
@@ -110,14 +119,14 @@ func (p *opening) attempt() probe.Outcome {
 		outcome = p.connect(ctx, address)
 	case probe.ScheduleShutdown:
 	default:
-		if why := p.resolver.Failure(); why != nil && p.link.Context().Err() == nil {
+		if why := p.Resolver.Failure(); why != nil && p.link.Context().Err() == nil {
 			p.explain(outcome, why)
 		}
 	}
-	if outcome == probe.Success && p.proxy.Version != 0 {
+	if outcome == probe.Success && p.Proxy.Version != 0 {
 		outcome = p.announce(ctx)
 	}
-	if outcome == probe.Success && p.tlsConfig != nil {
+	if outcome == probe.Success && p.TLSConfig != nil {
 		outcome = p.secure(ctx)
 	}
 	return outcome
@@ -125,7 +134,7 @@ func (p *opening) attempt() probe.Outcome {
 
 // elapsed ends a phase that began when the previous one ended.
 func (p *opening) elapsed() time.Duration {
-	now := p.clock.Now()
+	now := p.Clock.Now()
 	d := now.Sub(p.mark)
 	p.mark = now
 	return d
@@ -135,14 +144,14 @@ func (p *opening) elapsed() time.Duration {
 // and within the same opening. The first attempt is left half of the time, so
 // that a family that leads nowhere does not use all of it.
 func (p *opening) connect(ctx context.Context, address netip.AddrPort) probe.Outcome {
-	other, both := p.resolver.Other(address)
-	limit := p.connectTimeout
+	other, both := p.Resolver.Other(address)
+	limit := p.ConnectTimeout
 	if both && limit == 0 {
 		limit = p.deadline.Sub(p.mark) / 2
 	}
 	conn, err := p.dialWithin(ctx, address, limit)
 	if err != nil && both && ctx.Err() == nil && !localResource(err) {
-		if second, err2 := p.dialWithin(ctx, other, p.connectTimeout); err2 == nil {
+		if second, err2 := p.dialWithin(ctx, other, p.ConnectTimeout); err2 == nil {
 			conn, err = second, nil
 		} else {
 			p.sample.Address = address.Addr() // that the error is of
@@ -171,12 +180,12 @@ func (p *opening) dialWithin(ctx context.Context, address netip.AddrPort, limit 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	conn, err := p.dial(ctx, "tcp", address.String())
+	conn, err := p.Dial(ctx, "tcp", address.String())
 	switch {
 	case err == nil:
-		p.resolver.Connected(address)
+		p.Resolver.Connected(address)
 	case p.link.Context().Err() == nil && !localResource(err):
-		p.resolver.Failed(address)
+		p.Resolver.Failed(address)
 	}
 	return conn, err
 }
@@ -185,13 +194,13 @@ func (p *opening) dialWithin(ctx context.Context, address netip.AddrPort, limit 
 // not be told from one that was never begun.
 func (p *opening) secure(ctx context.Context) probe.Outcome {
 	limit := p.deadline
-	if t := p.tlsTimeout; t > 0 {
+	if t := p.TLSTimeout; t > 0 {
 		limit = min(limit, p.mark.Add(t))
 	}
-	p.socket.readBy(p.clock.Time(limit))
+	p.socket.readBy(p.Clock.Time(limit))
 	stop := context.AfterFunc(ctx, func() { p.socket.readBy(past) })
 	defer stop()
-	config := p.tlsConfig()
+	config := p.TLSConfig()
 	p.resumes = config.ClientSessionCache != nil && !config.SessionTicketsDisabled
 	conn := tls.Client(p.socket, config)
 	err := conn.Handshake()

@@ -44,7 +44,7 @@ func TestAddress(t *testing.T) {
 	} {
 		for reader, loop := range readers(t, clock) {
 			t.Run(tc.name+"/"+reader, func(t *testing.T) {
-				o := Options{Clock: clock, Loop: loop, Reuse: true, Dial: tc.dial}
+				o := Options{Way: Way{Clock: clock, Dial: tc.dial}, Loop: loop, Reuse: true}
 				o.Resolver = resolve.New(resolve.Options{Host: "door.test", Port: port, Clock: clock, Refresh: time.Minute,
 					Lookup: func(context.Context, string, string) ([]netip.Addr, error) { return tc.found, nil }})
 				r := newRig(t, d.Addr(), o, probe.Target{})
@@ -63,7 +63,7 @@ func TestTLSConfigOfEachOpening(t *testing.T) {
 	good, bad := newAuthority(t, testcert.Options{}), newAuthority(t, testcert.Options{})
 	d := door.Listen(t, door.TLS(&tls.Config{Certificates: []tls.Certificate{good.leaf}}, door.HTTP(door.OK())))
 	var now atomic.Pointer[tls.Config]
-	r := newRig(t, d.Addr(), Options{TLSConfig: now.Load}, probe.Target{})
+	r := newRig(t, d.Addr(), Options{Way: Way{TLSConfig: now.Load}}, probe.Target{})
 	for _, tc := range []struct {
 		config *tls.Config
 		want   probe.Outcome
@@ -101,7 +101,7 @@ func TestHandshakes(t *testing.T) {
 			if tc.cache {
 				c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 			}
-			r := newRig(t, d.Addr(), Options{TLSConfig: fixed(c)}, probe.Target{})
+			r := newRig(t, d.Addr(), Options{Way: Way{TLSConfig: fixed(c)}}, probe.Target{})
 			for i := range 3 {
 				s := r.send()
 				h := s.Handshake

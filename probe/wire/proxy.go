@@ -32,9 +32,9 @@ const (
 // announce sends the header. Its time is part of the connect phase: a
 // connection is of no use without it.
 func (p *opening) announce(ctx context.Context) probe.Outcome {
-	p.socket.writeBy(p.clock.Time(p.deadline))
+	p.socket.writeBy(p.Clock.Time(p.deadline))
 	stop := context.AfterFunc(ctx, func() { p.socket.writeBy(past) })
-	_, err := p.socket.Write(p.proxy.bytes(p.socket.LocalAddr(), p.socket.RemoteAddr()))
+	_, err := p.socket.Write(p.Proxy.bytes(p.socket.LocalAddr(), p.socket.RemoteAddr()))
 	if stop() {
 		p.socket.writeBy(time.Time{})
 	}

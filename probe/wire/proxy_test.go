@@ -214,7 +214,7 @@ func TestProxyHeaderComesFirst(t *testing.T) {
 				for _, source := range []netip.AddrPort{{}, chosen} {
 					t.Run(fmt.Sprintf("%s/v%d/tls=%v/source=%v", reader, version, secure, source.IsValid()), func(t *testing.T) {
 						then := door.HTTP(door.OK())
-						o := Options{Clock: clock, Loop: loop, Reuse: true, Proxy: ProxyHeader{Version: version, Source: source}}
+						o := Options{Way: Way{Clock: clock, Proxy: ProxyHeader{Version: version, Source: source}}, Loop: loop, Reuse: true}
 						if secure {
 							then, o.TLSConfig = door.TLS(server, then), fixed(client)
 						}
@@ -267,7 +267,7 @@ func TestProxyFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := door.Listen(t, tc.behave)
-			s := newRig(t, d.Addr(), Options{Reuse: true, TLSConfig: fixed(tc.tls), Proxy: ProxyHeader{Version: 1}}, probe.Target{}).send()
+			s := newRig(t, d.Addr(), Options{Reuse: true, Way: Way{TLSConfig: fixed(tc.tls), Proxy: ProxyHeader{Version: 1}}}, probe.Target{}).send()
 			if s.Outcome != tc.want && (tc.or == probe.Success || s.Outcome != tc.or) {
 				t.Errorf("%v, want %v", s.Outcome, tc.want)
 			}
@@ -297,8 +297,7 @@ func TestProxyHeaderThatCannotBeSent(t *testing.T) {
 					return near, nil
 				}
 				var told []probe.Outcome
-				o := Options{Dial: dial, Timeout: 2 * time.Second, Proxy: ProxyHeader{Version: 2}, TLSConfig: fixed(new(tls.Config)),
-					FirstFailure: func(o probe.Outcome, _ error) { told = append(told, o) }}
+				o := Options{Way: Way{Dial: dial, Timeout: 2 * time.Second, Proxy: ProxyHeader{Version: 2}, TLSConfig: fixed(new(tls.Config)), FirstFailure: func(o probe.Outcome, _ error) { told = append(told, o) }}}
 				r := newRig(t, "127.0.0.1:1", o, probe.Target{})
 				r.prober.Take(r.clock.Now())
 				if tc.abort {

@@ -11,19 +11,14 @@ import (
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/resolve"
 )
 
 // StreamOptions say how a target is spoken to below HTTP: each tick opens a
 // connection, shakes hands where there is a TLS configuration, sends and
-// expects what is given, and closes. All durations of 0 mean no limit of their
-// own; Timeout must be positive.
+// expects what is given, and closes. The answer of such a tick ends with the
+// byte that completes the match.
 type StreamOptions struct {
-	Clock     probe.Clock
-	Resolver  *resolve.Resolver
-	Dial      DialFunc // nil: TCP without keep-alive probes
-	Proxy     ProxyHeader
-	TLSConfig TLSConfigFunc // nil: plain
+	Way
 
 	Send   []byte         // nothing: the door speaks first, if at all
 	Expect *regexp.Regexp // that what the door sends must match; nil: nothing is read
@@ -33,13 +28,7 @@ type StreamOptions struct {
 	// A connection holds so many.
 	MaxBody int64
 
-	Timeout         time.Duration // from begun time to the byte that completes the match
-	ConnectTimeout  time.Duration
-	TLSTimeout      time.Duration
-	ResponseTimeout time.Duration // from sending, or from when the door may speak
-
-	// FirstFailure is as that of [Options].
-	FirstFailure func(probe.Outcome, error)
+	ResponseTimeout time.Duration // from sending, or from when the door may speak; 0: no limit of its own
 }
 
 // ticketFactor times the round trip is how long session tickets are waited for.
@@ -60,17 +49,8 @@ type Stream struct {
 // NewStream returns a Stream.
 func NewStream(o StreamOptions) *Stream {
 	s := &Stream{
-		way: newWay(way{
-			clock:          o.Clock,
-			resolver:       o.Resolver,
-			dial:           o.Dial,
-			proxy:          o.Proxy,
-			tlsConfig:      o.TLSConfig,
-			timeout:        o.Timeout,
-			connectTimeout: o.ConnectTimeout,
-			tlsTimeout:     o.TLSTimeout,
-			firstFailure:   o.FirstFailure,
-		}),
+		way: newWay(o.Way),
+
 		options:  o,
 		protocol: probe.TCP,
 	}
@@ -161,8 +141,8 @@ func (c *stream) carry(p *opening) probe.CloseReason {
 // exchange sends and waits for what is expected.
 func (c *stream) exchange() (probe.Outcome, probe.CloseReason) {
 	s := &c.sample
-	s.Sent = c.clock.Now()
-	c.deadline = s.Begun.Add(c.options.Timeout)
+	s.Sent = c.Clock.Now()
+	c.deadline = s.Begun.Add(c.Timeout)
 	if t := c.options.ResponseTimeout; t > 0 {
 		c.deadline = min(c.deadline, s.Sent.Add(t))
 	}
@@ -173,7 +153,7 @@ func (c *stream) exchange() (probe.Outcome, probe.CloseReason) {
 	if c.options.Expect != nil {
 		return c.await(err)
 	}
-	s.End = c.clock.Now()
+	s.End = c.Clock.Now()
 	if err != nil {
 		outcome := writeOutcome(err)
 		return outcome, lostReason(outcome, err)
@@ -190,7 +170,7 @@ func (c *stream) write() error {
 		limit = limit.Add(writeGrace)
 	}
 	c.socket.block(!reads)
-	c.socket.writeBy(c.clock.Time(limit))
+	c.socket.writeBy(c.Clock.Time(limit))
 	if c.aborted.Load() {
 		c.socket.writeBy(past)
 	}
@@ -210,12 +190,12 @@ func (c *stream) await(writeErr error) (probe.Outcome, probe.CloseReason) {
 	for {
 		limit := c.deadline
 		if len(came) > tried {
-			limit = min(limit, c.clock.Now().Add(patience(len(came))))
+			limit = min(limit, c.Clock.Now().Add(patience(len(came))))
 		}
 		c.setDeadline(limit)
 		room := c.options.MaxBody - int64(len(came))
 		n, err := c.conn.Read(buffer[:min(int64(len(buffer)), room)])
-		now := c.clock.Now()
+		now := c.Clock.Now()
 		if n > 0 {
 			if s.FirstByte == 0 {
 				s.FirstByte = now
@@ -256,7 +236,7 @@ func worthATry(came, tried int) bool { return came <= firstBuffer || came-tried 
 
 // setDeadline sets that of reads.
 func (c *stream) setDeadline(i probe.Instant) {
-	c.socket.readBy(c.clock.Time(i))
+	c.socket.readBy(c.Clock.Time(i))
 	if c.aborted.Load() {
 		c.socket.readBy(past)
 	}
@@ -293,7 +273,7 @@ func (c *stream) takeTickets() {
 		return
 	}
 	c.socket.once = true
-	c.setDeadline(c.clock.Now().Add(min(lingerLimit, ticketFactor*c.roundTrip)))
+	c.setDeadline(c.Clock.Now().Add(min(lingerLimit, ticketFactor*c.roundTrip)))
 	var none [1]byte
 	_, _ = c.conn.Read(none[:])
 }

@@ -110,7 +110,7 @@ func streamFaults(t *testing.T) []streamFault {
 		{name: "tls closes", behave: door.TLS(server, asked(6, door.CloseAtOnce())), options: secure(ping), want: probe.ReadEOF, close: probe.ClosePeer},
 		{name: "tls, bad certificate", behave: door.TLS(&tls.Config{Certificates: []tls.Certificate{stranger.leaf}}, silent), options: secure(StreamOptions{}), want: probe.TLSCertificate},
 		{name: "tls, not spoken", behave: door.TLSPlain(), options: secure(StreamOptions{}), want: probe.TLSProtocol},
-		{name: "tls, silent", behave: silent, options: secure(StreamOptions{TLSTimeout: 30 * ms}), want: probe.TLSTimeout, took: 30 * ms},
+		{name: "tls, silent", behave: silent, options: secure(StreamOptions{Way: Way{TLSTimeout: 30 * ms}}), want: probe.TLSTimeout, took: 30 * ms},
 		{name: "tls, no backend", behave: door.CloseAtOnce(), options: secure(StreamOptions{}), want: probe.TLSEOF, or: probe.TLSReset},
 		{name: "tls, client certificate demanded behind the handshake", behave: door.TLS(demanding, silent), options: secure(ping), want: probe.TLSAlert, close: probe.ClosePeer},
 	}
@@ -179,7 +179,7 @@ func TestStreamFaultsOfTheWay(t *testing.T) {
 		want    probe.Outcome
 	}{
 		{name: "refused", address: door.Refused(t), want: probe.ConnectRefused},
-		{name: "full", address: door.Full(t), options: StreamOptions{ConnectTimeout: 30 * time.Millisecond}, want: probe.ConnectTimeout},
+		{name: "full", address: door.Full(t), options: StreamOptions{Way: Way{ConnectTimeout: 30 * time.Millisecond}}, want: probe.ConnectTimeout},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStreamRig(t, tc.address, tc.options, probe.Target{}).send()
@@ -198,7 +198,7 @@ func TestStreamSaysItAll(t *testing.T) {
 		heard <- string(b)
 	})
 	source := netip.MustParseAddrPort("203.0.113.9:4000")
-	s := newStreamRig(t, d.Addr(), StreamOptions{Send: []byte("hello"), Proxy: ProxyHeader{Version: 1, Source: source}}, probe.Target{}).send()
+	s := newStreamRig(t, d.Addr(), StreamOptions{Send: []byte("hello"), Way: Way{Proxy: ProxyHeader{Version: 1, Source: source}}}, probe.Target{}).send()
 	want := "PROXY TCP4 203.0.113.9 127.0.0.1 4000 " + d.Addr()[len("127.0.0.1:"):] + "\r\nhello"
 	if got := <-heard; got != want || s.Bytes.Sent != uint64(len(want)) || s.Outcome != probe.Success {
 		t.Errorf("%v, the door heard %q and %d bytes are counted, want %q", s.Outcome, got, s.Bytes.Sent, want)
@@ -240,7 +240,7 @@ func TestStreamShutdown(t *testing.T) {
 	}{
 		{"reading", door.Silent(), StreamOptions{Expect: regexp.MustCompile("x")}},
 		{"writing", door.NeverReads(), StreamOptions{Send: make([]byte, 1<<20)}},
-		{"shaking hands", door.Silent(), StreamOptions{TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}},
+		{"shaking hands", door.Silent(), StreamOptions{Way: Way{TLSConfig: fixed(&tls.Config{InsecureSkipVerify: true})}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestStreamResumes(t *testing.T) {
 			server := &tls.Config{Certificates: []tls.Certificate{a.leaf}, MaxVersion: tc.version, SessionTicketsDisabled: !tc.tickets}
 			a.client.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 			d := door.Listen(t, door.TLS(server, door.Silent()))
-			r := newStreamRig(t, d.Addr(), StreamOptions{TLSConfig: fixed(a.client)}, probe.Target{})
+			r := newStreamRig(t, d.Addr(), StreamOptions{Way: Way{TLSConfig: fixed(a.client)}}, probe.Target{})
 			var resumed []bool
 			for range 3 {
 				s := r.send()
