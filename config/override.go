@@ -34,16 +34,9 @@ func (c *checker) overrideSchedule(t *Target) {
 		return
 	}
 	silent := builtInTarget()
-	for path, remove := range map[string]func(){
-		"objective.latency": func() { t.Objective.Latency = silent.Objective.Latency },
-		"objective.ratio":   func() { t.Objective.Ratio = silent.Objective.Ratio },
-		"backlog":           func() { t.Backlog = silent.Backlog },
-		"catch_up":          func() { t.CatchUp = silent.CatchUp },
-		"pacing":            func() { t.Pacing = silent.Pacing },
-		"arrival":           func() { t.Arrival = silent.Arrival },
-	} {
+	for _, path := range []string{"objective.latency", "objective.ratio", "backlog", "catch_up", "pacing", "arrival"} {
 		if c.inherited(path) {
-			remove()
+			settingAt(t, path).Set(settingAt(&silent, path))
 			delete(c.marks.at, path)
 		}
 	}
@@ -55,10 +48,10 @@ func (c *checker) overrideBodies(t *Target) {
 	if t.HTTP.Method != "HEAD" || !c.written("http.method") {
 		return
 	}
-	for _, s := range bodySettings(t) {
-		if c.inherited(s.path) {
-			s.remove()
-			delete(c.marks.at, s.path)
+	for _, path := range bodySettings() {
+		if c.inherited(path) {
+			settingAt(t, path).SetZero()
+			delete(c.marks.at, path)
 		}
 	}
 }
