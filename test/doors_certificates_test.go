@@ -15,6 +15,8 @@ import (
 	"github.com/steadyprobe/steadyprobe/internal/testcert"
 )
 
+const certificateEnds = "steadyprobe_tls_certificate_not_after_timestamp_seconds"
+
 // copyFile puts a copy of one file in the place of another at once, as
 // cert-manager and Kubernetes replace them.
 func copyFile(t testing.TB, from, to string) {
@@ -197,16 +199,15 @@ func TestDoorThatRotatesItsCertificate(t *testing.T) {
     connections: 10
     tls: {ca_file: %q}
 `, door.address, door.ca))
-				const family = "steadyprobe_tls_certificate_not_after_timestamp_seconds"
-				before := d.until("the first certificate", 10*time.Second, func(s scrape) bool { return s.sum(family) != 0 })
-				if got := before.sum(family); got != float64(row.first.Unix()) {
+				before := d.until("the first certificate", 10*time.Second, func(s scrape) bool { return s.sum(certificateEnds) != 0 })
+				if got := before.sum(certificateEnds); got != float64(row.first.Unix()) {
 					t.Errorf("the certificate ends at %v, want %v", got, row.first.Unix())
 				}
 				if got := before.sum("steadyprobe_tls_certificate_verified"); got != 1 {
 					t.Errorf("verified %v, want 1", got)
 				}
 				door.rotate()
-				d.until("the second certificate", 5*time.Second, func(s scrape) bool { return s.sum(family) == float64(row.second.Unix()) })
+				d.until("the second certificate", 5*time.Second, func(s scrape) bool { return s.sum(certificateEnds) == float64(row.second.Unix()) })
 			})
 		}
 	}
@@ -229,9 +230,8 @@ func TestAuthorityThatEndsFirst(t *testing.T) {
     connections: 5
     tls: {ca_file: %q}
 `, n.HTTPS, n.CAFile))
-	const family = "steadyprobe_tls_certificate_not_after_timestamp_seconds"
-	s := d.until("a certificate", 10*time.Second, func(s scrape) bool { return s.sum(family) != 0 })
-	if got := s.sum(family); got != float64(ends.Unix()) {
+	s := d.until("a certificate", 10*time.Second, func(s scrape) bool { return s.sum(certificateEnds) != 0 })
+	if got := s.sum(certificateEnds); got != float64(ends.Unix()) {
 		t.Errorf("the chain ends at %v, want the end of the intermediate authority %v", got, ends.Unix())
 	}
 }
@@ -295,7 +295,7 @@ func TestCertificatesThatAreNoGood(t *testing.T) {
 			if row.name == "expired" {
 				want := float64(expired.NotAfter.Unix())
 				for _, target := range []string{"strict", "careless"} {
-					if got := after.sum("steadyprobe_tls_certificate_not_after_timestamp_seconds", "target", target); got != want {
+					if got := after.sum(certificateEnds, "target", target); got != want {
 						t.Errorf("%s: the certificate ends at %v, want %v", target, got, want)
 					}
 				}
@@ -391,16 +391,15 @@ func TestExpiryOverAllAddresses(t *testing.T) {
     dns: {refresh: 1s, server: "%s"}
     tls: {ca_file: %q, resumption: false}
 `, moving, port, names.Addr(), ca.WriteCA(t)))
-	const family = "steadyprobe_tls_certificate_not_after_timestamp_seconds"
 	s := d.until("both addresses", 10*time.Second, func(s scrape) bool {
 		notes := h.Log().Notes
 		return notes["127.0.0.2"] > 0 && notes["127.0.0.3"] > 0 && s.sum("steadyprobe_requests_total") >= 100
 	})
-	if got := s.sum(family); got != float64(sooner.Unix()) {
+	if got := s.sum(certificateEnds); got != float64(sooner.Unix()) {
 		t.Errorf("the certificates end at %v, want the earlier end %v", got, sooner.Unix())
 	}
 	names.Set(moving, "127.0.0.3")
-	d.until("the later end alone", 10*time.Second, func(s scrape) bool { return s.sum(family) == float64(later.Unix()) })
+	d.until("the later end alone", 10*time.Second, func(s scrape) bool { return s.sum(certificateEnds) == float64(later.Unix()) })
 }
 
 // oneFile puts a certificate and its key into one file, as HAProxy wants them.

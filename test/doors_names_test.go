@@ -91,10 +91,11 @@ func TestNameThatMoves(t *testing.T) {
 	}
 }
 
-// TestNameThatCannotBeLookedUp lets lookups fail in every way while requests go
-// through: the last good addresses stay.
-func TestNameThatCannotBeLookedUp(t *testing.T) {
-	checkLeaks(t)
+// turningOver returns a door with one address, who knows its name, and a daemon
+// whose requests go through it on connections that are replaced all the time, so
+// that an address is always needed.
+func turningOver(t *testing.T) (*testbed.NGINXServer, *dnsdoor.Server, *daemon) {
+	t.Helper()
 	n := namedDoor(t, "127.0.0.2")
 	names := dnsdoor.Listen(t)
 	names.Set(moving, "127.0.0.2")
@@ -107,6 +108,14 @@ func TestNameThatCannotBeLookedUp(t *testing.T) {
     dns: {refresh: 1s, server: "%s"}
 `, moving, portOf(t, n.HTTP), names.Addr()))
 	d.until("traffic", 10*time.Second, func(s scrape) bool { return s.sum("steadyprobe_requests_total") >= 100 })
+	return n, names, d
+}
+
+// TestNameThatCannotBeLookedUp lets lookups fail in every way while requests go
+// through: the last good addresses stay.
+func TestNameThatCannotBeLookedUp(t *testing.T) {
+	checkLeaks(t)
+	n, names, d := turningOver(t)
 	for _, row := range []struct {
 		name   string
 		change func()
@@ -145,18 +154,7 @@ func TestNameThatCannotBeLookedUp(t *testing.T) {
 // no request waits for it while an address is known.
 func TestNameServerThatFallsSilent(t *testing.T) {
 	checkLeaks(t)
-	n := namedDoor(t, "127.0.0.2")
-	names := dnsdoor.Listen(t)
-	names.Set(moving, "127.0.0.2")
-	d := startDaemon(t, fmt.Sprintf(`targets:
-  - name: door
-    url: http://%s:%s/
-    rate: 500
-    connections: 20
-    connection: {max_age: 500ms}
-    dns: {refresh: 1s, server: "%s"}
-`, moving, portOf(t, n.HTTP), names.Addr()))
-	d.until("traffic", 10*time.Second, func(s scrape) bool { return s.sum("steadyprobe_requests_total") >= 100 })
+	_, names, d := turningOver(t)
 	names.Behave(dnsdoor.Behaviour{Silent: true})
 	asked := names.Counts()
 	testbed.WaitFor(t, "a question without an answer", 5*time.Second, func() bool { return names.Counts().A > asked.A })
