@@ -264,4 +264,4 @@ func (t *Target) unexpected() []string {
 }
 
 // name returns STAGE/REASON.
-func (f *Failure) name() string { return f.Stage + "/" + f.Reason }
+func (f Failure) name() string { return f.Stage + "/" + f.Reason }

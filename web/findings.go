@@ -149,8 +149,7 @@ func (f *finding) failing(t *Target) {
 		noun = "request"
 	}
 	f.say("%s %s failed in the last 5 minutes, %s.", count(recent), noun, mostOf(t, t.Failures, recent, recentOf))
-	top := slices.MaxFunc(t.Failures, func(a, b Failure) int { return cmp.Compare(a.Recent, b.Recent) })
-	f.explain(t, top.name())
+	f.explain(t, topOf(t.Failures, recentOf).name())
 }
 
 // slowBesidePeers compares the p99 of 5 minutes with that of the first target in
@@ -214,8 +213,12 @@ func mostFrequent(failures []Failure) string {
 	if len(failures) == 0 {
 		return ""
 	}
-	top := slices.MaxFunc(failures, func(a, b Failure) int { return cmp.Compare(a.Total, b.Total) })
-	return top.name()
+	return topOf(failures, totalOf).name()
+}
+
+// topOf returns the failure of which there are most; there must be one.
+func topOf(failures []Failure, of func(Failure) uint64) Failure {
+	return slices.MaxFunc(failures, func(a, b Failure) int { return cmp.Compare(of(a), of(b)) })
 }
 
 // mostOf names the most frequent of the failures of t that sum up to all.
@@ -223,7 +226,7 @@ func mostOf(t *Target, failures []Failure, all uint64, of func(Failure) uint64) 
 	if len(failures) == 0 {
 		return "for reasons that are not known"
 	}
-	top := slices.MaxFunc(failures, func(a, b Failure) int { return cmp.Compare(of(a), of(b)) })
+	top := topOf(failures, of)
 	name := t.named(top.name())
 	switch n := of(top); {
 	case n == all && all == 1:
