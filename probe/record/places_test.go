@@ -76,8 +76,10 @@ func TestAddressesAreNotKeptUnasked(t *testing.T) {
 }
 
 func TestAddressesOfAClosedLoopHaveNoLatency(t *testing.T) {
-	r := New(Options{Clock: probe.NewClock(), Closed: true, Addresses: 1})
-	r.Record(answered(probe.Instant(time.Second), time.Millisecond, netip.MustParseAddr("10.0.0.1"), probe.Success))
+	r := New(Options{Clock: probe.NewClock(), Addresses: 1})
+	one := answered(probe.Instant(time.Second), time.Millisecond, netip.MustParseAddr("10.0.0.1"), probe.Success)
+	one.Closed = true
+	r.Record(one)
 	var s Snapshot
 	r.Snapshot(&s)
 	if len(s.Addresses) != 1 || s.Addresses[0].Requests != 1 || s.Addresses[0].Latency.Count != 0 {
