@@ -28,6 +28,7 @@ type Options struct {
 	ConfigFile    string              // not used by Demo
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
+	Shard         Shard
 	Logger        *slog.Logger
 	Version       string // of the program
 	// Listening is told the addresses once the endpoints are served; nil: nobody.
@@ -43,7 +44,7 @@ func (o *Options) validate() error {
 	case len(*o.Web.WebListenAddresses) == 0 && !*o.Web.WebSystemdSocket:
 		return errors.New("there is no address to listen on: name one with --web.listen-address")
 	}
-	return nil
+	return o.Shard.validate()
 }
 
 // shutdownLimit bounds how long answers to scrapers may take after the end.
@@ -99,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 
 // run probes until ctx is done or an endpoint fails.
 func (d *daemon) run(ctx context.Context) error {
-	if err := checkFiles(d.config.Targets, d.embedded != nil); err != nil {
+	if err := checkFiles(d.options.Shard, d.config.Targets, d.embedded != nil); err != nil {
 		return err
 	}
 	// Everything that can fail comes before the first request to a door.
@@ -154,6 +155,7 @@ func (d *daemon) build() error {
 	if d.engine, err = newEngine(d.options.Logger, bounds); err != nil {
 		return err
 	}
+	d.engine.shard = d.options.Shard
 	if err := d.buildTargets(histograms); err != nil {
 		d.engine.close()
 		return err
@@ -167,13 +169,15 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 		Histograms:  histograms,
 		SelfLatency: d.engine.self.snapshot,
 		Saturation:  d.saturation,
+		Shard:       d.options.Shard.exported(),
 		Reload:      func() exporter.Reload { return exporter.Reload{Successful: true, Success: d.loaded} },
 	})
 	if err != nil {
 		return err
 	}
-	exported := make([]exporter.Target, len(d.config.Targets))
-	for i, c := range d.config.Targets {
+	own := d.options.Shard.own(d.config.Targets)
+	exported := make([]exporter.Target, len(own))
+	for i, c := range own {
 		p := &probed{recorder: record.New(d.engine.recording(&c, histograms.Bounds))}
 		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
 			return err

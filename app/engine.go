@@ -23,6 +23,7 @@ import (
 type engine struct {
 	clock    probe.Clock
 	logger   *slog.Logger
+	shard    Shard
 	pacing   *pacing
 	loop     *wire.Loop // nil where the system has none
 	turns    *wire.Turns

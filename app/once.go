@@ -76,7 +76,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("starting the run: %w", err)
 	}
-	if err := checkFiles(o.Targets, false); err != nil {
+	if err := checkFiles(Shard{}, o.Targets, false); err != nil {
 		return nil, err
 	}
 	defer sparseGC()()

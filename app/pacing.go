@@ -98,7 +98,7 @@ func (p *pacing) add(t *target, origin, end probe.Instant) (ticks uint64) {
 		s.Poisson, s.Seed = true, rand.Uint64()
 	}
 	pacers := p.assign(t)
-	for _, share := range s.Split(len(pacers)) {
+	for _, share := range p.schedule(t, s).Split(len(pacers)) {
 		ticks += share.Count(end)
 		pacers[0].Add(share, t.prober)
 		pacers = pacers[1:]
@@ -111,7 +111,7 @@ func (p *pacing) add(t *target, origin, end probe.Instant) (ticks uint64) {
 func (p *pacing) assign(t *target) []*pacer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rate := t.rate.Float()
+	rate := t.perSecond()
 	if len(t.paced) > 0 {
 		return t.paced // another window of the same traffic
 	}
@@ -164,7 +164,7 @@ func (p *pacing) remove(targets []*target) {
 		pacers := t.paced
 		t.paced = nil
 		for _, one := range pacers {
-			one.rate -= t.rate.Float() / float64(len(pacers))
+			one.rate -= t.perSecond() / float64(len(pacers))
 		}
 		p.mu.Unlock()
 		for _, one := range pacers {

@@ -16,7 +16,8 @@ import (
 // target is one target of the configuration and what runs for it.
 type target struct {
 	config   config.Target
-	rate     schedule.Rate
+	rate     schedule.Rate // of all processes together
+	part     part          // of it that is this process's
 	resolver *resolve.Resolver
 	prober   *probe.Prober
 	created  time.Time
@@ -31,7 +32,7 @@ const mostAddresses = 100
 
 // recording returns what the recorder of a target is made of.
 func (e *engine) recording(c *config.Target, bounds *record.Bounds) record.Options {
-	o := record.Options{Clock: e.clock, Bounds: bounds, Closed: c.Rate.Max()}
+	o := record.Options{Clock: e.clock, Bounds: bounds}
 	if c.DNS.PerAddress {
 		o.Addresses = mostAddresses
 	}
@@ -46,6 +47,7 @@ func (e *engine) recording(c *config.Target, bounds *record.Bounds) record.Optio
 // what validation should have refused.
 func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder, base *record.Recorder) (*target, error) {
 	t := &target{config: c, created: time.Now()}
+	t.part, _ = e.shard.part(&c)
 	if !c.Rate.Max() {
 		var err error
 		if t.rate, err = schedule.NewRate(c.Rate.Rat()); err != nil {
@@ -63,8 +65,8 @@ func (e *engine) newTarget(c config.Target, version string, recorder probe.Recor
 	t.prober = probe.New(probe.Target{
 		Name:        c.Name,
 		Closed:      c.Rate.Max(),
-		Rate:        c.Rate.Float(),
-		Connections: c.Connections,
+		Rate:        t.perSecond(),
+		Connections: t.part.connections,
 		Timeout:     c.Timeout,
 		Backlog:     c.Backlog,
 		CatchUp:     c.CatchUp,
@@ -85,8 +87,8 @@ func (t *target) exported(recorder *record.Recorder) exporter.Target {
 		Name:           c.Name,
 		Labels:         c.Labels,
 		URL:            c.URL.Public(),
-		Rate:           c.Rate.Float(),
-		Connections:    c.Connections,
+		Rate:           t.perSecond(),
+		Connections:    t.part.connections,
 		Loop:           loop(c.Rate),
 		Pacing:         c.Pacing,
 		Arrival:        c.Arrival,

@@ -67,7 +67,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		URL:         c.URL.Public(),
 		Labels:      c.Labels,
 		Loop:        loop(c.Rate),
-		Rate:        web.Number(c.Rate.Float()),
+		Rate:        web.Number(p.perSecond()),
 		RateKept:    web.Number(math.NaN()),
 		Churn:       c.Churn,
 		Condition:   web.Condition{State: seen.state, Since: seen.since},
@@ -79,7 +79,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		Failures:    viewFailures(&seen.past, failuresOf(&l)),
 		Responses:   record.ByStatus(s.Responses),
 		Objective:   viewObjective(&c.Objective, &l),
-		Connections: web.Connections{Open: l.Connections, Limit: c.Connections, Opened: l.Opened, Closed: map[string]uint64{}},
+		Connections: web.Connections{Open: l.Connections, Limit: p.part.connections, Opened: l.Opened, Closed: map[string]uint64{}},
 		ServiceTime: quantilesOf(&s.ServiceTime[record.Succeeded], &s.ServiceTime[record.Failed]),
 	}
 	for i := range v.Failures {

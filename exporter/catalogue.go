@@ -107,8 +107,10 @@ const (
 	churnRestorePending
 	churnLastBeat
 	selfLatency
+	shardInfo
 	saturated
 	saturatedSeconds
+	historyFailures
 	reloadSuccessful
 	reloadTimestamp
 	buildInfo

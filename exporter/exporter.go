@@ -19,6 +19,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type Exporter struct {
 	options  Options
 	layout   *layout
 	registry *prometheus.Registry
+	shard    []*dto.LabelPair
 	targets  atomic.Pointer[targetSet]
 	churns   atomic.Pointer[[]exposedChurn]
 }
@@ -55,6 +57,9 @@ func New(options Options) (*Exporter, error) {
 		options:  options,
 		layout:   newLayout(options.Histograms),
 		registry: prometheus.NewRegistry(),
+		shard: []*dto.LabelPair{
+			pair("index", strconv.Itoa(options.Shard.Index)), pair("shards", strconv.Itoa(max(1, options.Shard.Count))),
+		},
 	}
 	usual := []prometheus.Collector{
 		version.NewCollector(program),
@@ -130,6 +135,7 @@ func (e *Exporter) Gather() (families []*dto.MetricFamily, done func(), err erro
 
 func (e *Exporter) writeProcess(p *page) {
 	w := writer{page: p, created: timestamp(e.options.Start)}
+	w.gauge(shardInfo, 1, e.shard...)
 	if e.options.SelfLatency != nil {
 		e.options.SelfLatency(&p.self)
 		w.histogram(selfLatency, &p.self)
@@ -140,6 +146,9 @@ func (e *Exporter) writeProcess(p *page) {
 			w.gauge(saturated, truth(s.Saturated), resource)
 			w.counter(saturatedSeconds, s.Seconds, resource)
 		}
+	}
+	if e.options.HistoryFailures != nil {
+		w.count(historyFailures, e.options.HistoryFailures())
 	}
 	if e.options.Reload != nil {
 		r := e.options.Reload()

@@ -251,6 +251,11 @@ var catalogue = [numFamilies]Metric{
 		Name: "steadyprobe_self_latency_seconds", Type: Histogram, Scope: PerProcess,
 		Help: "What the probe itself adds to every figure, measured through a local socket.",
 	},
+	shardInfo: {
+		Name: "steadyprobe_shard_info", Type: Gauge, Scope: PerProcess, Labels: []string{"index", "shards"},
+		Help: "Which of how many processes with the same configuration this is; always 1.",
+		Note: "`index` counts from 0. A process that is alone is `0` of `1`. Two with the same index send the same share twice.",
+	},
 	saturated: {
 		Name: "steadyprobe_saturated", Type: Gauge, Scope: PerProcess, Labels: []string{"resource"},
 		Help: "Whether the probe lacks a resource, so that its figures are not to be trusted.",
@@ -259,6 +264,11 @@ var catalogue = [numFamilies]Metric{
 	saturatedSeconds: {
 		Name: "steadyprobe_saturated_seconds_total", Type: Counter, Scope: PerProcess, Labels: []string{"resource"},
 		Help: "Time during which the probe lacked a resource.",
+	},
+	historyFailures: {
+		Name: "steadyprobe_history_write_failures_total", Type: Counter, Scope: PerProcess,
+		Help: "Attempts to write a target's past to the history on disk that failed.",
+		Note: "Only with `--storage.path`. What could not be written is tried again for as long as it is remembered, five intervals.",
 	},
 	reloadSuccessful: {
 		Name: "steadyprobe_config_last_reload_successful", Type: Gauge, Scope: PerProcess,

@@ -231,7 +231,9 @@ func testOptions() Options {
 				{Resource: "file_descriptors"}, {Resource: "ports"}, {Resource: "memory"},
 			}
 		},
-		Reload: func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
+		Shard:           Shard{Index: 2, Count: 3},
+		HistoryFailures: func() uint64 { return 5 },
+		Reload:          func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
 	}
 }
 

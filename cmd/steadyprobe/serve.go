@@ -30,13 +30,19 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
 	flags := addWebFlags(c, ":10115")
+	shardOf := addShardFlags(c)
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
 		defer outliveHangUps(logger)()
-		err := app.Run(ctx, app.Options{
+		shard, err := shardOf()
+		if err != nil {
+			return fmt.Errorf("starting: %w", err)
+		}
+		err = app.Run(ctx, app.Options{
 			ConfigFile:    *file,
 			Web:           flags,
 			HealthAddress: *health,
+			Shard:         shard,
 			Logger:        logger,
 			Version:       version.Version,
 		})

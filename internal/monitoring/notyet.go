@@ -12,7 +12,5 @@ func NotYetExposed() []exporter.Metric {
 		{Name: "steadyprobe_discovered_targets", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"source"}},
 		{Name: "steadyprobe_discovery_failures_total", Type: exporter.Counter, Scope: exporter.PerProcess, Labels: []string{"source"}},
 		{Name: "steadyprobe_discovery_refused_targets", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"reason", "source"}},
-		{Name: "steadyprobe_history_write_failures_total", Type: exporter.Counter, Scope: exporter.PerProcess},
-		{Name: "steadyprobe_shard_info", Type: exporter.Gauge, Scope: exporter.PerProcess, Labels: []string{"index", "shards"}},
 	}
 }

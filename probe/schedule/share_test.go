@@ -141,7 +141,6 @@ func TestShareOf(t *testing.T) {
 	}
 }
 
-
 // Shares of a Poisson schedule begin when they are told and have their part of
 // the rate.
 func TestSharesOfPoisson(t *testing.T) {
