@@ -2,8 +2,10 @@ package schedule
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
 )
@@ -137,7 +139,7 @@ func (s Schedule) Share(index, n uint64, from probe.Instant) Schedule {
 	return share
 }
 
-// Before returns next with the origin from which on it goes on where s is at an
+// Then returns next with the origin from which on it goes on where s is at an
 // instant:
 //
 //	origin = at + floor((due - at) × interval(next) / interval(s))
@@ -148,33 +150,27 @@ func (s Schedule) Share(index, n uint64, from probe.Instant) Schedule {
 // The share of an interval that is over at the change counts as the same share
 // of the new one. So there is neither a gap nor a burst, the number of ticks is
 // that of the rates over their times, and what was spread over an interval
-// stays so. A schedule that has yet to begin is at least one interval of next
-// away from its first tick. Where one of them is a Poisson schedule, which has no
+// stays so. Where s has yet to begin, due is one interval away at most. Where one of them is a Poisson schedule, which has no
 // interval, next is returned as it is.
-func (s Schedule) Before(next Schedule, at probe.Instant) Schedule {
+func (s Schedule) Then(next Schedule, at probe.Instant) Schedule {
 	if s.Poisson || next.Poisson || s.Rate.num == 0 || next.Rate.num == 0 {
 		return next
 	}
 	s.End = 0
-	due := s.At(s.Count(at))
-	most := next.Rate.times(next.step())
-	if due == never {
-		next.Origin = at.Add(most)
-		return next
+	wait := new(big.Rat).SetInt64(int64(s.At(s.Count(at)) - at))
+	interval := next.interval()
+	wait.Mul(wait, interval).Quo(wait, s.interval())
+	if wait.Cmp(interval) > 0 {
+		wait = interval
 	}
-	left := new(big.Int).SetInt64(int64(due - at))
-	for _, factor := range []uint64{s.Rate.num, next.Rate.den, next.step()} {
-		left.Mul(left, new(big.Int).SetUint64(factor))
-	}
-	for _, divisor := range []uint64{s.Rate.den, next.Rate.num, s.step()} {
-		left.Mul(left, big.NewInt(1))
-		left.Quo(left, new(big.Int).SetUint64(divisor))
-	}
-	if wait := time.Duration(left.Int64()); left.IsInt64() && wait < most {
-		most = wait
-	}
-	next.Origin = at.Add(most)
+	next.Origin = at.Add(time.Duration(new(big.Int).Quo(wait.Num(), wait.Denom()).Int64()))
 	return next
+}
+
+// interval returns the nanoseconds between two ticks.
+func (s Schedule) interval() *big.Rat {
+	one := new(big.Rat).Inv(s.Rate.rat())
+	return one.Mul(one, new(big.Rat).SetInt(new(big.Int).SetUint64(s.step()*nanos)))
 }
 
 // series is the ticks of a schedule, one after the other.
