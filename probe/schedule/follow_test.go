@@ -102,10 +102,10 @@ func TestFollowLate(t *testing.T) {
 		time.Sleep(150 * time.Millisecond)
 		b.end()
 		b.want(event{"a", 100, 350}, event{"a", 200, 350}, event{"a", 240, 350}, event{"a", 310, 350}, event{"a", 380, 380}, event{"a", 390, 390})
-		// At 500 ms it has given 390. A change from 300 ms on comes too late.
+		// At 540 ms it ends. A change from 300 ms on comes too late.
 		b.pacer.Add(b.every(600*time.Millisecond, 100*time.Millisecond), a)
 		b.run()
-		time.Sleep(250 * time.Millisecond) // 600, 700
+		time.Sleep(240 * time.Millisecond) // until 780: 600, 700, asleep until 800
 		b.pacer.Follow(b.every(650*time.Millisecond, 50*time.Millisecond), b.start+650*ms, a)
 		time.Sleep(60 * time.Millisecond)
 		b.end()
