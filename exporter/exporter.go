@@ -113,6 +113,30 @@ func (e *Exporter) SetChurns(churns []Churn) error {
 	return nil
 }
 
+// Expose replaces targets and churns together, and how histograms are exposed.
+// It fails, and changes nothing, where [New], [Exporter.SetTargets] or
+// [Exporter.SetChurns] would, and where the classic boundaries are others than
+// before, as what was counted cannot be told apart anew.
+func (e *Exporter) Expose(h Histograms, targets []Target, churns []Churn) error {
+	if err := h.validate(); err != nil {
+		return fmt.Errorf("setting up histograms: %w", err)
+	}
+	if h.Bounds != e.options.Histograms.Bounds {
+		return errors.New("setting up histograms: the classic boundaries cannot change while there are counts")
+	}
+	set, err := newTargetSet(targets, newLayout(h))
+	if err != nil {
+		return err
+	}
+	exposed, err := exposeChurns(churns)
+	if err != nil {
+		return err
+	}
+	e.churns.Store(&exposed)
+	e.targets.Store(set)
+	return nil
+}
+
 // Gather returns all families, sorted by name. They are valid until done is
 // called, which must happen exactly once, because the next scrape reuses them.
 // With an error the families that could be gathered are returned nevertheless.

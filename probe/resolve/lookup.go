@@ -167,12 +167,12 @@ func (r *Resolver) count(o probe.Outcome) {
 	if o == probe.ScheduleShutdown {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.figures.Lookups++
-	if o != probe.Success {
-		r.figures.Failures[o]++
-	}
+	r.counts.add(func(s *Stats) {
+		s.Lookups++
+		if o != probe.Success {
+			s.Failures[o]++
+		}
+	})
 }
 
 // missing returns the addresses of a family that was known and is not in what
@@ -221,9 +221,11 @@ func (r *Resolver) take(found []netip.Addr, preferred version, began probe.Insta
 	before := r.dealer.all()
 	r.dealer.take(found, preferred)
 	after := r.dealer.all()
-	r.figures.Addresses = len(after)
-	r.figures.Added += without(after, before)
-	r.figures.Removed += without(before, after)
+	r.known = len(after)
+	r.counts.add(func(s *Stats) {
+		s.Added += without(after, before)
+		s.Removed += without(before, after)
+	})
 	r.inARow = 0
 	// A slow answer is as old as its question, but the next one is not asked
 	// at once.
