@@ -192,7 +192,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			e.pacing.remove(targetsOf(runs))
+			e.pacing.pause(targetsOf(runs))
 			took = min(length, max(0, e.clock.Now().Sub(origin)))
 			running = false
 		}
@@ -200,7 +200,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	for _, r := range runs {
 		r.atEnd = r.prober.Ledger()
 		if r.closed() {
-			e.pacing.remove([]*target{r.target})
+			e.pacing.pause([]*target{r.target})
 			l := r.prober.Ledger()
 			r.due = l.Scheduled
 		}
@@ -251,7 +251,7 @@ func (e *engine) abandon(runs []*once, timeout time.Duration, second <-chan time
 	last, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	targets := targetsOf(runs)
-	e.pacing.remove(targets)
+	e.pacing.pause(targets)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

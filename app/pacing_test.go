@@ -37,7 +37,7 @@ func TestPacersAreSharedByRate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tg := &target{config: c, rate: rate, part: part{of: 1}}
+				tg := &target{config: c, rate: rate, part: part{of: 1}, traffic: &traffic{}}
 				targets = append(targets, tg)
 				if got := len(p.assign(tg)); got != row.want[i] {
 					t.Errorf("target %d has %d pacers, want %d", i, got, row.want[i])

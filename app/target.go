@@ -21,7 +21,7 @@ type target struct {
 	resolver *resolve.Resolver
 	prober   *probe.Prober
 	created  time.Time
-	paced    []*pacer // that give its ticks; of pacing
+	traffic  *traffic // of pacing
 }
 
 // closed reports whether the target is a closed loop.
@@ -46,7 +46,7 @@ func (e *engine) recording(c *config.Target, bounds *record.Bounds) record.Optio
 // takes its samples, and base is what it records them with. It fails only for
 // what validation should have refused.
 func (e *engine) newTarget(c config.Target, version string, recorder probe.Recorder, base *record.Recorder) (*target, error) {
-	t := &target{config: c, created: time.Now()}
+	t := &target{config: c, created: time.Now(), traffic: &traffic{}}
 	t.part, _ = e.shard.part(&c)
 	if !c.Rate.Max() {
 		var err error
