@@ -68,6 +68,8 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *yaml.Node:
 		*p = *n
+	case *Settings:
+		d.settings(n, line, path, p)
 	case *Header:
 		d.header(n, line, path, v)
 	case textual:

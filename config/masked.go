@@ -44,6 +44,8 @@ func encode(v reflect.Value) *yaml.Node {
 		return plain("!!str", x.String())
 	case Group:
 		return plain("!!str", x.String())
+	case Settings:
+		return x.masked()
 	case encoding.TextMarshaler: // Secret and URL, which mask themselves, and Pattern
 		text, _ := x.MarshalText()
 		return quoted(string(text))
