@@ -26,10 +26,10 @@ const lookupLimit = 11 * time.Second
 // apart lookups after failed connects are at least.
 const retryAfter = time.Second
 
-// standard returns Go's own resolver: one of the C library would hold a thread
+// Standard returns Go's own resolver: one of the C library would hold a thread
 // for each lookup. It asks the server, if that is valid, instead of those of
 // the system.
-func standard(server netip.AddrPort) LookupFunc {
+func Standard(server netip.AddrPort) LookupFunc {
 	var dialer net.Dialer
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if server.IsValid() {
@@ -140,12 +140,22 @@ func (r *Resolver) refresh(ctx context.Context) {
 // else no success; probe.ScheduleShutdown says that who asked has gone.
 func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, probe.Outcome) {
 	answer, err := r.options.Lookup(ctx, network, r.options.Host)
-	var found []netip.Addr
+	var found, refused []netip.Addr
 	for _, a := range answer {
 		a = a.Unmap()
-		if a.IsValid() && r.options.Family.admits(a) && !slices.Contains(found, a) {
+		switch {
+		case !a.IsValid() || !r.options.Family.admits(a) || slices.Contains(found, a):
+		case !r.allows(a):
+			refused = append(refused, a)
+		default:
 			found = append(found, a)
 		}
+	}
+	r.mu.Lock()
+	r.banned = len(refused)
+	r.mu.Unlock()
+	if len(refused) > 0 && len(found) == 0 {
+		err = errRefused(r.options.Host, refused[0])
 	}
 	o := outcome(ctx, err, len(found))
 	if o != probe.Success && errors.Is(ctx.Err(), context.Canceled) {
@@ -160,6 +170,11 @@ func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, prob
 		r.mu.Unlock()
 	}
 	return found, o
+}
+
+// errRefused says that a host leads nowhere that is allowed.
+func errRefused(host string, a netip.Addr) error {
+	return fmt.Errorf("looking up %q: it leads to %s, which is not allowed", host, a)
 }
 
 // count counts a lookup that ended by itself.

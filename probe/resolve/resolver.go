@@ -40,6 +40,11 @@ type Options struct {
 	// system's all the same.
 	Server netip.AddrPort
 
+	// Allow says whether an address may be dealt: one that may not is left out
+	// of every answer, and an answer in which nothing is left is a failed
+	// lookup. nil: all may.
+	Allow func(netip.Addr) bool
+
 	// Lookup is asked instead of the standard resolver; nil: that one.
 	Lookup LookupFunc
 
@@ -64,6 +69,7 @@ type Stats struct {
 	Lookups        uint64
 	Failures       [probe.NumOutcomes]uint64 // by resolve/* outcome
 	Addresses      int                       // known now
+	Refused        int                       // left out of the last answer, as they are not allowed
 	Added, Removed uint64                    // addresses that came and went
 }
 
@@ -92,6 +98,7 @@ type Resolver struct {
 	why    error         // what a failed lookup said last
 	stands probe.Instant // until then the failure is the answer, while no address is known
 	known  int           // addresses
+	banned int           // addresses that were left out of the last answer
 }
 
 // counts is what a resolver, and all those that it takes the place of, have
@@ -112,7 +119,7 @@ func (c *counts) add(count func(*Stats)) {
 // the name looked up; from Start on a clock does it as well.
 func New(o Options) *Resolver {
 	if o.Lookup == nil {
-		o.Lookup = standard(o.Server)
+		o.Lookup = Standard(o.Server)
 	}
 	o.Refresh = max(o.Refresh, leastRefresh)
 	r := &Resolver{
@@ -132,6 +139,9 @@ func New(o Options) *Resolver {
 	if a, err := netip.ParseAddr(o.Host); err == nil {
 		r.literal = a.Unmap()
 		r.known = 1
+		if !r.allows(r.literal) {
+			r.known, r.banned, r.why = 0, 1, errRefused(o.Host, r.literal)
+		}
 	}
 	return r
 }
@@ -149,12 +159,15 @@ func (r *Resolver) Start() {
 // Literal reports whether the host is an address, so that no lookup is made.
 func (r *Resolver) Literal() bool { return r.literal.IsValid() }
 
+// allows reports whether an address may be dealt.
+func (r *Resolver) allows(a netip.Addr) bool { return r.options.Allow == nil || r.options.Allow(a) }
+
 // Stats returns a copy of the figures.
 func (r *Resolver) Stats() (s Stats) {
 	r.counts.add(func(all *Stats) { s = *all })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.Addresses = r.known
+	s.Addresses, s.Refused = r.known, r.banned
 	return s
 }
 
@@ -176,6 +189,9 @@ func (r *Resolver) Addresses() []netip.Addr {
 // address to give.
 func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked bool, o probe.Outcome) {
 	if r.Literal() {
+		if !r.allows(r.literal) {
+			return netip.AddrPort{}, false, probe.ResolveError
+		}
 		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
 	}
 	a, stands, o := r.deal()
