@@ -20,7 +20,8 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/record"
 )
 
-// Source is what a target's past is asked of: a [record.Recorder].
+// Source is what a target's past is asked of: a [record.Recorder]. The value
+// must be comparable.
 type Source interface {
 	Spans(length int, from probe.Instant) []record.Span
 	OpenSpan(length int, from probe.Instant) record.Span
@@ -67,9 +68,10 @@ type History struct {
 
 // change is one call of Add or Remove that the goroutine has not seen yet.
 type change struct {
-	name   string
-	source Source // nil: it is removed
-	from   probe.Instant
+	name    string
+	source  Source
+	from    probe.Instant
+	removed bool
 }
 
 // writing is one target.
@@ -115,8 +117,9 @@ func (h *History) Add(name string, s Source) {
 }
 
 // Remove writes what is left of a target's past, and no more of it. It is to be
-// called when nothing is recorded any more.
-func (h *History) Remove(name string) { h.change(change{name: name}) }
+// called when nothing is recorded any more. By then another target may have been
+// added under the same name. It does nothing for one that was not added.
+func (h *History) Remove(s Source) { h.change(change{source: s, removed: true}) }
 
 func (h *History) change(c change) {
 	h.mu.Lock()
@@ -172,16 +175,16 @@ func (h *History) apply() {
 	h.changes = nil
 	h.mu.Unlock()
 	for _, c := range changes {
-		if c.source != nil {
+		if !c.removed {
 			h.writing = append(h.writing, &writing{name: c.name, source: c.source, from: c.from, slot: h.added % h.turns()})
 			h.added++
 			continue
 		}
 		h.writing = slices.DeleteFunc(h.writing, func(w *writing) bool {
-			if w.name == c.name {
+			if w.source == c.source {
 				h.finish(w)
 			}
-			return w.name == c.name
+			return w.source == c.source
 		})
 	}
 }

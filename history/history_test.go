@@ -85,7 +85,8 @@ func TestRestart(t *testing.T) {
 				stays.request()
 				goes.request()
 			}
-			h.Remove("goes")
+			h.Remove(goes.recorder)
+			h.Remove(newLoad(clock).recorder)
 			stays.requests(50, time.Second)
 			closeIt(t, h)
 			closeIt(t, h)
