@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
@@ -14,11 +15,9 @@ import (
 	"github.com/steadyprobe/steadyprobe/web"
 )
 
-// churns are the churns of a daemon. They are built before the targets start
-// and run until they are stopped.
+// churns are the churns of a daemon. They run until they are stopped.
 type churns struct {
-	all     []*churning
-	stop    context.CancelFunc
+	all     atomic.Pointer[[]*churning] // in the order of the configuration
 	running sync.WaitGroup
 }
 
@@ -26,7 +25,15 @@ type churns struct {
 type churning struct {
 	config  config.Churn
 	cycle   *churn.Cycle
-	probers []*probe.Prober
+	created time.Time
+
+	// Set before it begins.
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu      sync.Mutex
+	phase   probe.ChurnPhase
+	probers map[*probe.Prober]struct{}
 }
 
 // Check reports what [Run] refuses of a configuration that is valid: churns of
@@ -39,27 +46,6 @@ func Check(c *config.Config) error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-// newChurns builds the churns of the configuration, and starts nothing. The
-// targets that are tied to one are settled from now on.
-func (d *daemon) newChurns() (*churns, error) {
-	c := &churns{stop: func() {}}
-	for i := range d.config.Churns {
-		one := &churning{config: d.config.Churns[i]}
-		for _, p := range d.probed {
-			if p.config.Churn == one.config.Name {
-				one.probers = append(one.probers, p.prober)
-			}
-		}
-		var err error
-		if one.cycle, err = churn.New(one.options(d)); err != nil {
-			return nil, err
-		}
-		one.setPhase(probe.Settled)
-		c.all = append(c.all, one)
-	}
-	return c, nil
 }
 
 func (c *churning) options(d *daemon) churn.Options {
@@ -78,38 +64,12 @@ func (c *churning) options(d *daemon) churn.Options {
 	return o
 }
 
-func (c *churning) setPhase(p probe.ChurnPhase) {
-	for _, one := range c.probers {
-		one.SetChurn(p)
-	}
-}
-
-// start begins to churn.
-func (c *churns) start(logger *slog.Logger) {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
-	for _, one := range c.all {
-		c.running.Go(func() {
-			if err := one.cycle.Run(ctx); err != nil {
-				logger.Error("A churn ended with an error", "err", err)
-			}
-		})
-	}
-}
-
 // close ends all churns, and returns when what they changed is put back.
 func (c *churns) close() {
-	c.stop()
-	c.running.Wait()
-}
-
-// exported returns the churns as their series show them.
-func (c *churns) exported(d *daemon) []exporter.Churn {
-	all := make([]exporter.Churn, len(c.all))
-	for i, one := range c.all {
-		all[i] = exporter.Churn{Name: one.config.Name, Created: d.loaded, Read: one.read}
+	for _, one := range c.list() {
+		one.stop()
 	}
-	return all
+	c.running.Wait()
 }
 
 // read fills what the exporter shows.
@@ -128,8 +88,9 @@ func (c *churning) read(s *exporter.ChurnState) {
 
 // view returns the churns as the page and the API show them.
 func (c *churns) view() []web.Churn {
-	all := make([]web.Churn, len(c.all))
-	for i, one := range c.all {
+	churns := c.list()
+	all := make([]web.Churn, len(churns))
+	for i, one := range churns {
 		var s churn.Snapshot
 		one.cycle.Snapshot(&s)
 		v := web.Churn{

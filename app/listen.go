@@ -122,7 +122,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,
-		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
+		Config:       func() ([]byte, error) { return d.state.Load().config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,

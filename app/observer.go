@@ -18,23 +18,36 @@ type observer struct {
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[*target]*observed
+	seen map[*probe.Prober]*observed
 }
 
 // observed is what is known of one target.
 type observed struct {
+	target *target
 	past   past
 	state  string
 	since  time.Time
 	reason probe.Outcome // of the last minute's failures the most frequent
 }
 
-func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *observer {
-	o := &observer{clock: clock, logger: logger, seen: map[*target]*observed{}}
+func newObserver(clock probe.Clock, logger *slog.Logger) *observer {
+	return &observer{clock: clock, logger: logger}
+}
+
+// watch observes these targets from now on, and keeps what is known of them.
+func (o *observer) watch(targets []*target) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	seen := make(map[*probe.Prober]*observed, len(targets))
 	for _, t := range targets {
-		o.seen[t] = &observed{state: starting, since: t.created}
+		one := o.seen[t.prober]
+		if one == nil {
+			one = &observed{state: starting, since: t.created}
+		}
+		one.target = t
+		seen[t.prober] = one
 	}
-	return o
+	o.seen = seen
 }
 
 // start begins to observe. That must be before there is traffic, or what failed
@@ -72,10 +85,13 @@ func everySecond(ctx context.Context, do func()) {
 }
 
 func (o *observer) observe() {
-	for t, s := range o.seen { // the map itself does not change
-		l := t.prober.Ledger()
+	o.mu.Lock()
+	seen := o.seen // the map itself does not change
+	o.mu.Unlock()
+	for prober, s := range seen {
+		l := prober.Ledger()
 		o.mu.Lock()
-		before := s.state
+		t, before := s.target, s.state
 		s.observe(o.clock.Now(), time.Now(), &l, t.config.Timeout)
 		after, reason := s.state, s.reason
 		o.mu.Unlock()
@@ -109,9 +125,12 @@ func (o *observer) tell(name, before, after string, reason probe.Outcome) {
 	}
 }
 
-// of returns what is known of a target.
+// of returns what is known of a target, nothing where it was removed.
 func (o *observer) of(t *target) observed {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return *o.seen[t]
+	if one := o.seen[t.prober]; one != nil {
+		return *one
+	}
+	return observed{target: t, state: starting, since: t.created}
 }

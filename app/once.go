@@ -93,6 +93,14 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 		}
 		runs[i] = r
 	}
+	var all, paced []*record.Recorder
+	for _, r := range runs {
+		all = append(all, r.recorder.Recorder)
+		if r.paced() {
+			paced = append(paced, r.recorder.Recorder)
+		}
+	}
+	e.trust.watchOver(all, paced)
 	targets := targetsOf(runs)
 	defer drain(aborted(), targets)
 	defer e.pacing.remove(targets)

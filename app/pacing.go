@@ -90,6 +90,7 @@ func (p *pacing) woke() probe.Instant {
 // guarded by pacing's mutex.
 type traffic struct {
 	target   *target           // with the settings that hold; nil before it begins
+	latest   *target           // that change was told of; nil: the first ones
 	schedule schedule.Schedule // of this process
 	paced    []*pacer          // that give its ticks
 	left     []*pacer          // that gave them under other settings, and may still have it drain
@@ -105,6 +106,22 @@ type traffic struct {
 func (p *pacing) add(t *target, origin, end probe.Instant) (ticks uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.start(t, origin, end)
+}
+
+// begin is add without an end, for a target whose settings may have changed
+// since. They say its origin.
+func (p *pacing) begin(t *target, origin func(*target) probe.Instant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if latest := t.traffic.latest; latest != nil {
+		t = latest
+	}
+	p.start(t, origin(t), 0)
+}
+
+// start is add. It is called with mu held.
+func (p *pacing) start(t *target, origin, end probe.Instant) (ticks uint64) {
 	if t.traffic.removed {
 		return 0
 	}
@@ -147,6 +164,7 @@ func (p *pacing) change(t *target, k uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	tr, before := t.traffic, t.traffic.target
+	tr.latest = t
 	if before == nil || tr.removed {
 		return
 	}

@@ -41,8 +41,9 @@ func (d *daemon) viewStatus() web.Status {
 
 func (d *daemon) viewTargets() []web.Target {
 	var s record.Snapshot
-	all := make([]web.Target, len(d.probed))
-	for i, p := range d.probed {
+	probed := d.state.Load().probed
+	all := make([]web.Target, len(probed))
+	for i, p := range probed {
 		all[i] = d.viewTarget(p, &s)
 	}
 	return all
@@ -233,14 +234,7 @@ func viewPhases(l *probe.Ledger, s *record.Snapshot) (phases []web.ChurnPhase) {
 }
 
 // named returns a target by its name, nil where there is none.
-func (d *daemon) named(name string) *probed {
-	for _, p := range d.probed {
-		if p.config.Name == name {
-			return p
-		}
-	}
-	return nil
-}
+func (d *daemon) named(name string) *probed { return d.state.Load().named[name] }
 
 func (d *daemon) viewDistribution(name string, window time.Duration) ([]web.Cell, bool) {
 	p, w := d.named(name), slices.Index(record.Windows[:], window)

@@ -17,6 +17,9 @@ type Config struct {
 
 	Profiles  []Profile   `yaml:"profiles"`  // in the order of the file
 	Discovery []Discovery `yaml:"discovery"` // in the order of the file
+
+	files []string // that it names
+	sum   string   // of all that was read
 }
 
 // Limits keep a typing error from becoming an attack.
@@ -74,6 +77,8 @@ type Target struct {
 
 	source string // that has discovered it
 	allow  *Allow // addresses that it may lead to
+
+	folder string // that relative paths of traffic files start at
 }
 
 // HTTP is what every request of a target says.
