@@ -125,7 +125,7 @@ func maskedNode(n *yaml.Node, key string) *yaml.Node {
 // maskedURL returns a URL of any kind without what may be secret in it.
 func maskedURL(text string) string {
 	u, err := url.Parse(strings.Replace(text, maskedUser, "//"+url.PathEscape(masked)+"@", 1))
-	if err != nil || u.Opaque != "" {
+	if err != nil || u.Opaque != "" || text == masked {
 		return masked
 	}
 	public := URL{parsed: u}
