@@ -48,13 +48,16 @@ func (o *Options) validate() error {
 		return errors.New("there is no logger")
 	case o.Web == nil || o.Web.WebListenAddresses == nil || o.Web.WebSystemdSocket == nil || o.Web.WebConfigFile == nil:
 		return errors.New("there are no web flags")
-	case o.AutoReload < 0:
-		return fmt.Errorf("files cannot be compared every %v: write a duration above 0, or 0 for never, as --config.auto-reload-interval", o.AutoReload)
+	case o.AutoReload != 0 && o.AutoReload < leastAutoReload:
+		return fmt.Errorf("files cannot be compared every %v; write %v or more, or 0s for never, as --config.auto-reload-interval", o.AutoReload, leastAutoReload)
 	case len(*o.Web.WebListenAddresses) == 0 && !*o.Web.WebSystemdSocket:
 		return errors.New("there is no address to listen on: name one with --web.listen-address")
 	}
 	return o.Shard.validate()
 }
+
+// leastAutoReload is how often all files are read at most.
+const leastAutoReload = time.Second
 
 // shutdownLimit bounds how long answers to scrapers may take after the end.
 const shutdownLimit = 5 * time.Second

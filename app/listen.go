@@ -118,7 +118,12 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		SinceWake: func() time.Duration { return d.engine.clock.Now().Sub(d.engine.pacing.woke()) },
 		Ready:     d.ready.Load,
 	}
+	var reload func(context.Context) (string, error)
+	if d.options.Lifecycle {
+		reload = d.reloader.ask
+	}
 	handler, err := web.New(web.Options{
+		Reload:       reload,
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,

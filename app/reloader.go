@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/web"
 )
 
 // errStopping is told who asks for a reload too late.
@@ -38,7 +40,10 @@ type reloader struct {
 // turn is a reload that is to come, for all who ask for one until it begins.
 type turn struct {
 	done chan struct{}
-	err  error // when done is closed
+
+	// When done is closed.
+	changes string // a sentence
+	err     error
 }
 
 func newReloader(d *daemon) *reloader {
@@ -83,7 +88,7 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-r.asked:
 			if t := r.begin(); t != nil {
-				t.err = r.reload(ctx, "request")
+				t.changes, t.err = r.reload(ctx, "request")
 				close(t.done)
 			}
 		case _, open := <-o.Reload:
@@ -91,10 +96,10 @@ func (r *reloader) run(ctx context.Context) {
 				o.Reload = nil
 				continue
 			}
-			_ = r.reload(ctx, "signal") // logged
+			r.reload(ctx, "signal")
 		case <-auto:
 			if sum := r.checksum(); sum != r.sum {
-				_ = r.reload(ctx, "change") // logged
+				r.reload(ctx, "change")
 			}
 		case <-look.C:
 			r.daemon.reread(ctx)
@@ -119,14 +124,14 @@ func (r *reloader) take(err error) {
 	}
 }
 
-// ask reloads the configuration and returns what came of it. Who asks while a
+// ask reloads the configuration and returns what has changed. Who asks while a
 // reload is under way gets one that begins after it, together with all others
 // who do.
-func (r *reloader) ask(ctx context.Context) error {
+func (r *reloader) ask(ctx context.Context) (changes string, err error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		return errStopping
+		return "", errStopping
 	}
 	if r.next == nil {
 		r.next = &turn{done: make(chan struct{})}
@@ -139,14 +144,14 @@ func (r *reloader) ask(ctx context.Context) error {
 	r.mu.Unlock()
 	select {
 	case <-t.done:
-		return t.err
+		return t.changes, t.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }
 
 // reload reloads, and logs what came of it.
-func (r *reloader) reload(ctx context.Context, cause string) error {
+func (r *reloader) reload(ctx context.Context, cause string) (changes string, err error) {
 	began := time.Now()
 	p, err := r.load(ctx)
 	r.mu.Lock()
@@ -160,12 +165,12 @@ func (r *reloader) reload(ctx context.Context, cause string) error {
 		for _, problem := range problemsOf(err) {
 			r.logger.Error("The configuration was not reloaded, and nothing has changed", "cause", cause, "err", problem)
 		}
-		return err
+		return "", err
 	}
+	kept := len(p.after.probed) - len(p.added) - len(p.revised)
 	r.logger.Info("The configuration was reloaded", "cause", cause, "added", len(p.added), "removed", len(p.removed),
-		"changed", len(p.revised), "kept", len(p.after.probed)-len(p.added)-len(p.revised),
-		"churns_added", len(p.churns.added), "churns_removed", len(p.churns.gone), "took", time.Since(began))
-	return nil
+		"changed", len(p.revised), "kept", kept, "churns_started", len(p.churns.added), "churns_stopped", len(p.churns.gone), "took", time.Since(began))
+	return fmt.Sprintf("Targets: %d added, %d removed, %d changed, %d kept.", len(p.added), len(p.removed), len(p.revised), kept), nil
 }
 
 // load loads the file and runs what it says.
@@ -201,6 +206,17 @@ func problemsOf(err error) []error {
 		all[i] = loading(p)
 	}
 	return all
+}
+
+// view returns what the page and the API show.
+func (r *reloader) view() web.Configuration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := web.Configuration{Loaded: r.success}
+	if r.why != nil {
+		c.Failed = &web.FailedReload{At: r.failure, Error: r.why.Error()}
+	}
+	return c
 }
 
 // exported returns what the exporter shows.

@@ -26,11 +26,12 @@ func (d *daemon) viewStatus() web.Status {
 	d.engine.self.snapshot(&self)
 	reasons := distrust(d.saturation())
 	return web.Status{
-		Version:  d.options.Version,
-		Revision: version.Revision,
-		Started:  d.loaded,
-		Now:      time.Now(),
-		Ready:    d.ready.Load(),
+		Version:       d.options.Version,
+		Revision:      version.Revision,
+		Started:       d.loaded,
+		Now:           time.Now(),
+		Ready:         d.ready.Load(),
+		Configuration: d.reloader.view(),
 		Trust: web.Trust{
 			Trustworthy: len(reasons) == 0,
 			Reasons:     reasons,

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -30,10 +29,15 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
 	flags := addWebFlags(c, ":10115")
+	lifecycle := c.Flag("web.enable-lifecycle", "Let POST and PUT of /-/reload reload the configuration, as SIGHUP does.").Bool()
+	auto := &durationValue{flag: "--config.auto-reload-interval"}
+	c.Flag("config.auto-reload-interval", "How often to look whether the configuration file, or a file that it names, has changed, and to reload it then; 0s for never.").Default("0s").SetValue(auto)
 	shardOf := addShardFlags(c)
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
-		defer outliveHangUps(logger)()
+		hangUps := make(chan os.Signal, 1)
+		signal.Notify(hangUps, syscall.SIGHUP)
+		defer signal.Stop(hangUps)
 		shard, err := shardOf()
 		if err != nil {
 			return fmt.Errorf("starting: %w", err)
@@ -43,6 +47,9 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 			Web:           flags,
 			HealthAddress: *health,
 			Shard:         shard,
+			Reload:        hangUps,
+			Lifecycle:     *lifecycle,
+			AutoReload:    auto.Duration,
 			Logger:        logger,
 			Version:       version.Version,
 		})
@@ -74,23 +81,5 @@ func logFailure(logger *slog.Logger, err error) {
 	}
 	for _, p := range problems.Problems {
 		logger.Error("Cannot go on", "err", fmt.Errorf("loading --config.file: %w", p))
-	}
-}
-
-// outliveHangUps keeps SIGHUP, which asks other daemons to read their
-// configuration anew, from ending this one. It returns what ends that.
-func outliveHangUps(logger *slog.Logger) (stop func()) {
-	hangUps := make(chan os.Signal, 1)
-	signal.Notify(hangUps, syscall.SIGHUP)
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		for range hangUps {
-			logger.Warn("Nothing has changed: this version cannot reload its configuration, start it anew", "signal", "SIGHUP")
-		}
-	})
-	return func() {
-		signal.Stop(hangUps)
-		close(hangUps)
-		telling.Wait()
 	}
 }
