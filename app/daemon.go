@@ -19,6 +19,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/history"
 	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe/record"
 )
@@ -29,6 +30,7 @@ type Options struct {
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
 	Shard         Shard
+	Storage       Storage
 	// Reload asks for a reload each time that something comes; nil: nothing does.
 	Reload <-chan os.Signal
 	// Lifecycle lets the endpoint be asked for a reload.
@@ -75,6 +77,7 @@ type daemon struct {
 	state     atomic.Pointer[state]
 	churns    *churns
 	observer  *observer
+	history   *history.History // nil: there is none
 	ready     atomic.Bool
 	abandoned context.Context // is done when targets are not to be started any more
 	starting  sync.WaitGroup
@@ -159,11 +162,14 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.engine.shard = d.options.Shard
-	if err := d.buildTargets(); err != nil {
-		d.engine.close()
-		return err
+	if err = d.openHistory(); err == nil {
+		err = d.buildTargets()
 	}
-	return nil
+	if err != nil {
+		d.closeHistory()
+		d.engine.close()
+	}
+	return err
 }
 
 func (d *daemon) buildTargets() (err error) {
@@ -174,7 +180,9 @@ func (d *daemon) buildTargets() (err error) {
 		SelfLatency: d.engine.self.snapshot,
 		Saturation:  d.saturation,
 		Shard:       d.options.Shard.exported(),
-		Reload:      d.reloader.exported,
+
+		HistoryFailures: d.historyFailures(),
+		Reload:          d.reloader.exported,
 	})
 	if err != nil {
 		return err
@@ -214,6 +222,7 @@ func (d *daemon) stop() {
 	d.starting.Wait()
 	d.end(d.state.Load().targets())
 	d.ending.Wait()
+	d.closeHistory()
 }
 
 func (d *daemon) saturation() []exporter.Saturation {

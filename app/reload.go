@@ -298,6 +298,7 @@ func (d *daemon) end(targets []*target) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
 	defer cancel()
 	drain(ctx, targets)
+	d.forget(targets)
 }
 
 // launch begins to start targets, and returns at once. Each next one starts a
@@ -306,6 +307,7 @@ func (d *daemon) launch(all []*probed, gap time.Duration) {
 	origin := d.engine.clock.Now().Add(schedule.Lead)
 	gap = min(gap, openSpan/time.Duration(max(len(all), 1)))
 	for i, p := range all {
+		d.remember(p)
 		p.resolver.Start()
 		d.starting.Go(func() {
 			p.prober.WarmUp(d.abandoned)

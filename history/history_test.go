@@ -115,20 +115,24 @@ func TestRestart(t *testing.T) {
 }
 
 // A target that is slower than the interval has no lines of nothing, and one
-// that fails fast has counts without latencies.
+// that fails fast has counts without latencies. A closed loop has no history.
 func TestQuietTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := probe.NewClock()
 		path := t.TempDir()
 		h := opened(t, clock, &lines{}, Options{Path: path, Interval: 10 * time.Second})
-		slow, dead, idle := newLoad(clock), newLoad(clock), newLoad(clock)
+		slow, dead, idle, loop := newLoad(clock), newLoad(clock), newLoad(clock), newLoad(clock)
 		h.Add("slow", slow.recorder)
 		h.Add("dead", dead.recorder)
 		h.Add("idle", idle.recorder)
+		h.Add("loop", loop.recorder)
 		for range 10 {
 			time.Sleep(45 * time.Second)
 			slow.request()
 			dead.recorder.Record(&probe.Sample{End: clock.Now(), Outcome: probe.ConnectRefused})
+			for _, o := range []probe.Outcome{probe.Success, probe.ReadReset} {
+				loop.recorder.Record(&probe.Sample{Tick: probe.Tick{Closed: true}, End: clock.Now(), Outcome: o})
+			}
 		}
 		closeIt(t, h)
 		if got := len(intervals(t, filepath.Join(path, "slow", "2000-01-01.hlog"))); got != 10 {
@@ -139,7 +143,7 @@ func TestQuietTargets(t *testing.T) {
 			t.Errorf("%d intervals with %d latencies and %d failures, want 10, 0, 10", len(all), sum(all).TotalCount(), failuresIn(t, file))
 		}
 		if got := logs(t, path); len(got) != 2 {
-			t.Errorf("files %v, want none of the idle target", got)
+			t.Errorf("files %v, want none of the idle target and the closed loop", got)
 		}
 	})
 }

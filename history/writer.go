@@ -68,10 +68,10 @@ func (w *writer) wall(now time.Time) func(probe.Instant) time.Time {
 	return func(i probe.Instant) time.Time { return w.clock.Time(i).Round(0).Add(stepped) }
 }
 
-// writeDay appends spans of one day. Those within which nothing was completed
-// have no line.
+// writeDay appends spans of one day.
 func (w *writer) writeDay(name string, day time.Time, spans []record.Span, wall func(probe.Instant) time.Time) error {
-	if !slices.ContainsFunc(spans, func(s record.Span) bool { return s.Completed > 0 }) {
+	spans = slices.DeleteFunc(slices.Clone(spans), untold)
+	if len(spans) == 0 {
 		return nil
 	}
 	dir := folderName(name)
@@ -112,12 +112,15 @@ func writeHead(b *bytes.Buffer, name string, day time.Time) {
 	_ = h.OutputLegend()
 }
 
+// untold reports whether a span has no line: nothing was completed within it, or
+// it is of a closed loop, where nothing has a latency, whatever succeeds.
+func untold(s record.Span) bool {
+	return s.Completed == 0 || len(s.Cells) == 0 && s.Failed < s.Completed
+}
+
 // line writes a span. Failures are a
 // comment in front of it, as not all of them have a latency that is one.
 func (w *writer) line(lines *hdrhistogram.HistogramLogWriter, s *record.Span, wall func(probe.Instant) time.Time) error {
-	if s.Completed == 0 {
-		return nil
-	}
 	if s.Failed > 0 {
 		if err := lines.OutputComment(fmt.Sprintf("[Failed: %d of %d]", s.Failed, s.Completed)); err != nil {
 			return err

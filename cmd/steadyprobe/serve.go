@@ -33,6 +33,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	auto := &durationValue{flag: "--config.auto-reload-interval"}
 	c.Flag("config.auto-reload-interval", "How often to look whether the configuration file, or a file that it names, has changed, and to reload it then; 0s for never.").Default("0s").SetValue(auto)
 	shardOf := addShardFlags(c)
+	storageOf := addStorageFlags(c)
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
 		hangUps := make(chan os.Signal, 1)
@@ -47,6 +48,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 			Web:           flags,
 			HealthAddress: *health,
 			Shard:         shard,
+			Storage:       storageOf(),
 			Reload:        hangUps,
 			Lifecycle:     *lifecycle,
 			AutoReload:    auto.Duration,
