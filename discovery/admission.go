@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net/netip"
@@ -107,12 +108,17 @@ func admit(plan *Plan, sources []*source, running map[string]admitted, answers m
 // under its name.
 func (a *admission) try(source int, e *entry, c *candidate, before admitted, runs bool) {
 	f := &a.figures[source]
-	if f.admitted+f.pending >= e.config.MaxTargets {
-		f.refuse(c.found.Name, refuse(MaxTargets, fmt.Sprintf("the source has %d targets, which is as many as max_targets lets it have", e.config.MaxTargets)))
-		return
-	}
 	if a.taken[c.found.Name] {
 		f.refuse(c.found.Name, refuse(Name, "another target has the name; set "+labelName))
+		return
+	}
+	full := f.admitted+f.pending >= e.config.MaxTargets
+	known, why := a.leads(e, c, !full)
+	if full && why == nil {
+		why = refuse(MaxTargets, fmt.Sprintf("the source has %d targets, which is as many as max_targets lets it have", e.config.MaxTargets))
+	}
+	if why != nil {
+		f.refuse(c.found.Name, why)
 		return
 	}
 	t := before.target
@@ -123,16 +129,9 @@ func (a *admission) try(source int, e *entry, c *candidate, before admitted, run
 			return
 		}
 	}
-	known, why := a.leads(e, c)
-	for _, check := range []func() *refusal{
-		func() *refusal { return why },
-		func() *refusal { return a.fewLabels(source, &c.found) },
-		func() *refusal { return a.withinLimits(&t) },
-	} {
-		if why := check(); why != nil {
-			f.refuse(c.found.Name, why)
-			return
-		}
+	if why = cmp.Or(a.fewLabels(source, &c.found), a.withinLimits(&t)); why != nil {
+		f.refuse(c.found.Name, why)
+		return
 	}
 	a.taken[c.found.Name] = true
 	for name := range c.found.Labels {
@@ -149,9 +148,10 @@ func (a *admission) try(source int, e *entry, c *candidate, before admitted, run
 }
 
 // leads reports whether it is known where a candidate leads, and why it is
-// refused if that is nowhere that is allowed. A name that cannot be looked up is
-// not refused: that is what a target shows.
-func (a *admission) leads(e *entry, c *candidate) (known bool, why *refusal) {
+// refused if that is nowhere that is allowed. What is not known is to be looked
+// up where that is asked for. A name that cannot be looked up is not refused:
+// that is what a target shows.
+func (a *admission) leads(e *entry, c *candidate, ask bool) (known bool, why *refusal) {
 	if c.dial == "" {
 		return true, nil
 	}
@@ -159,7 +159,9 @@ func (a *admission) leads(e *entry, c *candidate) (known bool, why *refusal) {
 	a.used[q] = true
 	said, known := a.answers[q]
 	if !known {
-		a.questions[q] = true
+		if ask {
+			a.questions[q] = true
+		}
 		return false, nil
 	}
 	if len(said.addresses) == 0 || slices.ContainsFunc(said.addresses, e.config.Allow.AdmitsAddress) {

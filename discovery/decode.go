@@ -90,7 +90,7 @@ func (i item) decode(into any) []error {
 			line, _ = strconv.Atoi(found[1])
 			text = strings.TrimPrefix(text, found[0])
 		}
-		problems = append(problems, i.problem(line, pathAt(i.node, line, i.path), "%s; see what Prometheus expects there", text))
+		problems = append(problems, i.problem(line, pathAt(i.node, line, text, i.path), "%s; see what Prometheus expects there", text))
 	}
 	return problems
 }
@@ -176,8 +176,9 @@ func fieldsOf(t reflect.Type) (all fields, rest reflect.Type) {
 	return all, rest
 }
 
-// pathAt returns the path of the value in this line, or of what holds it.
-func pathAt(n *yaml.Node, line int, path string) string {
+// pathAt returns the path of the value in this line that a text quotes, or of
+// what holds it.
+func pathAt(n *yaml.Node, line int, text, path string) string {
 	for k, each := range n.Content {
 		at := path
 		switch {
@@ -188,8 +189,12 @@ func pathAt(n *yaml.Node, line int, path string) string {
 		default:
 			at = path + "." + n.Content[k-1].Value
 		}
-		if inner := pathAt(each, line, at); inner != at || each.Line == line && len(each.Content) == 0 {
+		const most = 7 // bytes of a value that the library quotes at least
+		if inner := pathAt(each, line, text, at); inner != at {
 			return inner
+		}
+		if each.Line == line && len(each.Content) == 0 && strings.Contains(text, "`"+each.Value[:min(len(each.Value), most)]) {
+			return at
 		}
 	}
 	return path
