@@ -33,7 +33,7 @@ func checkFiles(shard Shard, targets []config.Target, embedded bool) error {
 		needed += each * uint64(p.connections)
 	}
 	if needed > limit.Cur {
-		return fmt.Errorf("starting: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
+		return fmt.Errorf("opening files: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestCheckFiles(t *testing.T) {
 		{"just enough", []int{fit}, false, 1, ""},
 		{"one too many", []int{fit, 1}, false, 1, "(ulimit -n, LimitNOFILE=), or write fewer connections"},
 		{"just enough for the demo", []int{fitEmbedded}, true, 1, ""},
-		{"one too many for the demo", []int{fitEmbedded, 1}, true, 1, "starting: the demo needs"},
+		{"one too many for the demo", []int{fitEmbedded, 1}, true, 1, "opening files: the demo needs"},
 		{"a half of twice as many", []int{2 * fit}, false, 2, ""},
 	} {
 		var targets []config.Target

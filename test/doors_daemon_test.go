@@ -28,6 +28,7 @@ import (
 type daemon struct {
 	t       *testing.T
 	address string // of its endpoints
+	file    string // of its configuration
 	client  *http.Client
 	stop    func()
 }
@@ -46,13 +47,14 @@ func startDaemon(t *testing.T, configuration string) *daemon {
 	go func() {
 		over <- app.Run(ctx, app.Options{
 			ConfigFile: file,
+			Lifecycle:  true,
 			Web:        &toolkit.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &off, WebConfigFile: &none},
 			Logger:     slog.New(slog.DiscardHandler),
 			Version:    "test",
 			Listening:  func(main []net.Addr, _ net.Addr) { listening <- main[0].String() },
 		})
 	}()
-	d := &daemon{t: t, client: &http.Client{Timeout: 30 * time.Second}}
+	d := &daemon{t: t, file: file, client: &http.Client{Timeout: 30 * time.Second}}
 	d.stop = sync.OnceFunc(func() {
 		cancel()
 		d.client.CloseIdleConnections()
@@ -198,13 +200,16 @@ func (s scrape) checkAccount(target string, before scrape) error {
 }
 
 // checkGrowth checks that no counter of the program's own has shrunk. Those of
-// an address go with it.
+// an address go with it, and those of a target.
 func (s scrape) checkGrowth(before scrape) error {
 	for name, family := range before {
 		if family.GetType() != dto.MetricType_COUNTER || !strings.HasPrefix(name, "steadyprobe_") || strings.HasPrefix(name, "steadyprobe_address_") {
 			continue
 		}
 		for _, m := range family.GetMetric() {
+			if name := label(m, "target"); name != "" && s.sum("steadyprobe_target_info", "target", name) == 0 {
+				continue
+			}
 			var labels []string
 			for _, p := range m.GetLabel() {
 				labels = append(labels, p.GetName(), p.GetValue())
