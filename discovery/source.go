@@ -218,6 +218,9 @@ func (s *source) succeed(now, answered time.Time, state *evaluation) {
 	}
 	if !now.Before(until) {
 		s.old = nil
+		if answered.IsZero() {
+			s.last = nil // they were kept for that long
+		}
 		return
 	}
 	s.wake(until)
