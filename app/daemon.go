@@ -190,7 +190,7 @@ func (d *daemon) buildTargets() (err error) {
 	d.observer = newObserver(d.engine.clock, d.options.Logger)
 	d.churns = &churns{}
 	d.state.Store(&state{})
-	if d.first, err = d.plan(d.config); err != nil {
+	if d.first, err = d.plan(d.config, nil); err != nil {
 		return err
 	}
 	return d.show(d.first)

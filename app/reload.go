@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/config"
@@ -19,7 +20,8 @@ import (
 // state is what a daemon runs. It does not change: a reload makes another one.
 type state struct {
 	config *config.Config
-	probed []*probed // in the order of the configuration
+	found  []config.Target // besides those of the configuration
+	probed []*probed       // in the order of the configuration, then those that were found
 	named  map[string]*probed
 }
 
@@ -69,12 +71,13 @@ type revision struct {
 	say    *wire.Request
 }
 
-// plan builds all that running the configuration takes, and starts nothing. It
-// fails for what cannot change while the process runs, and for what validation
-// should have refused.
-func (d *daemon) plan(c *config.Config) (*plan, error) {
-	own := d.options.Shard.own(c.Targets)
+// plan builds all that running the configuration takes, with the targets that
+// were found besides, and starts nothing. It fails for what cannot change while
+// the process runs, and for what validation should have refused.
+func (d *daemon) plan(c *config.Config, found []config.Target) (*plan, error) {
+	own := d.options.Shard.own(slices.Concat(c.Targets, found))
 	p := &plan{before: d.state.Load(), after: newState(c, make([]*probed, len(own)))}
+	p.after.found = found
 	if old := p.before.config; old != nil && !reflect.DeepEqual(old.Metrics.Buckets, c.Metrics.Buckets) {
 		return nil, config.Problem{
 			File: d.options.ConfigFile, Field: "metrics.buckets",
@@ -322,13 +325,15 @@ func (d *daemon) launch(all []*probed, gap time.Duration) {
 	}
 }
 
-// replace runs another configuration from now on. An error has changed nothing.
-// It must not be called twice at once.
-func (d *daemon) replace(ctx context.Context, c *config.Config) (*plan, error) {
-	if err := errors.Join(Check(c), checkFiles(d.options.Shard, c.Targets, d.embedded != nil)); err != nil {
+// replace runs another configuration from now on, with the targets that were
+// found besides. An error has changed nothing. It must not be called twice at
+// once.
+func (d *daemon) replace(ctx context.Context, c *config.Config, found []config.Target) (*plan, error) {
+	all := slices.Concat(c.Targets, found)
+	if err := errors.Join(Check(c), checkFiles(d.options.Shard, all, d.embedded != nil)); err != nil {
 		return nil, err
 	}
-	p, err := d.plan(c)
+	p, err := d.plan(c, found)
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (r *reloader) load(ctx context.Context) (*plan, error) {
 		return nil, err
 	}
 	r.sum, r.files = c.Sum(), c.Files()
-	return r.daemon.replace(ctx, c)
+	return r.daemon.replace(ctx, c, r.daemon.state.Load().found)
 }
 
 // checksum returns that of all files as they are now.

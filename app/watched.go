@@ -119,6 +119,7 @@ func (d *daemon) reread(ctx context.Context) {
 		return
 	}
 	p.after = newState(before.config, probed)
+	p.after.found = before.found
 	if err := d.show(p); err != nil {
 		d.options.Logger.Error("Files of what targets send were read again, to no avail", "err", err)
 		return
