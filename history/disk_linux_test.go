@@ -24,7 +24,6 @@ import (
 type seconds struct {
 	random *rand.Rand
 	from   probe.Instant
-	sent   uint64
 }
 
 func newSeconds(clock probe.Clock) *seconds {
