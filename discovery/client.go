@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -12,24 +13,24 @@ import (
 // on the wire. Prometheus reads it whole, whatever comes.
 const mostAnswer = 64 << 20
 
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
+var errTooLarge = errors.New("the answer is too large")
 
 // clientOptions let a source over HTTP answer with so much and no more: each
 // answer has a connection of its own, which knows how much was read.
-func clientOptions(agent string) []promconfig.HTTPClientOption {
+func clientOptions(o *Options) []promconfig.HTTPClientOption {
 	var dialer net.Dialer
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &limitedConn{Conn: c, left: mostAnswer}, nil
+		return &limitedConn{Conn: c, left: cmp.Or(o.mostAnswer, mostAnswer)}, nil
 	}
 	return []promconfig.HTTPClientOption{
 		promconfig.WithDialContextFunc(dial),
 		promconfig.WithKeepAlivesDisabled(),
 		promconfig.WithHTTP2Disabled(),
-		promconfig.WithUserAgent(agent),
+		promconfig.WithUserAgent(o.Agent),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -101,12 +100,9 @@ func clear(a slog.Attr) slog.Attr {
 	return slog.String(a.Key, withoutSecrets(a.Value.String()))
 }
 
-// withoutSecrets returns text with the user info and the queries of URLs
-// masked.
+// withoutSecrets returns text with user info and queries of URLs masked, also of
+// those that are only a path.
 func withoutSecrets(text string) string {
-	if !strings.Contains(text, "://") {
-		return text
-	}
 	text = regexp.MustCompile(`://[^\s"'/?#@]*@`).ReplaceAllString(text, "://<secret>@")
-	return regexp.MustCompile(`(://[^\s"'?]*)\?[^\s"']*`).ReplaceAllString(text, "$1?<secret>")
+	return regexp.MustCompile(`\?[^\s"']+`).ReplaceAllString(text, "?<secret>")
 }

@@ -114,7 +114,7 @@ type running struct {
 
 // build makes what finds targets, and starts nothing. The files that the
 // settings name are read.
-func (m mechanism) build(source, agent string, logger *slog.Logger) (*running, error) {
+func (m mechanism) build(source string, o *Options, logger *slog.Logger) (*running, error) {
 	r := &running{mechanism: m, metrics: prometheus.NewRegistry()}
 	refresh := sd.NewRefreshMetrics(prometheus.NewRegistry())
 	own := m.config.NewDiscovererMetrics(r.metrics, refresh)
@@ -126,7 +126,7 @@ func (m mechanism) build(source, agent string, logger *slog.Logger) (*running, e
 		Logger:            logger,
 		Metrics:           own,
 		SetName:           source,
-		HTTPClientOptions: clientOptions(agent),
+		HTTPClientOptions: clientOptions(o),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("discovering from %q by %s: %s; look at its settings and at the files that they name", source, m.name, withoutSecrets(err.Error()))

@@ -19,6 +19,8 @@ type Options struct {
 	// Lookup asks for the addresses of a name. It may be called concurrently,
 	// and must return soon when its context is done.
 	Lookup func(context.Context, Question) ([]netip.Addr, error)
+
+	mostAnswer int // instead of the usual one, for tests; 0: that
 }
 
 // How soon what was found becomes targets: when nothing more was found for

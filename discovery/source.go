@@ -67,7 +67,7 @@ func newSource(e *entry, o *Options, poke func()) (*source, error) {
 		groups:     map[groupKey]*targetgroup.Group{},
 	}
 	for _, m := range e.mechanisms {
-		r, err := m.build(e.config.Name, o.Agent, slog.New(s.complaints))
+		r, err := m.build(e.config.Name, o, slog.New(s.complaints))
 		if err != nil {
 			return nil, err
 		}
