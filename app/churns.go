@@ -18,6 +18,7 @@ import (
 // churns are the churns of a daemon. They run until they are stopped.
 type churns struct {
 	all     atomic.Pointer[[]*churning] // in the order of the configuration
+	ending  []*churning                 // that are gone, and may still put back what they changed; of who reloads
 	running sync.WaitGroup
 }
 

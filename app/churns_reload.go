@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
@@ -66,9 +67,11 @@ func (c *churns) show(p *churnPlan) { c.all.Store(&p.all) }
 // tie ends the churns that are gone, in the background, where they put back what
 // they have changed, and ties targets to the others.
 func (c *churns) tie(p *churnPlan, after *state) {
+	c.ending = slices.DeleteFunc(c.ending, (*churning).over)
 	for _, one := range p.gone {
 		one.stop()
 		one.tie(nil)
+		c.ending = append(c.ending, one)
 	}
 	tied := map[string][]*probe.Prober{}
 	for _, one := range after.probed {
@@ -84,22 +87,28 @@ func (c *churns) tie(p *churnPlan, after *state) {
 	}
 }
 
-// start begins those that are new, each when one of the same name has ended.
+// start begins those that are new.
 func (c *churns) start(p *churnPlan, logger *slog.Logger) {
 	for _, one := range p.added {
-		c.begin(one, p.gone[one.config.Name], logger)
+		c.begin(one, logger)
 	}
 }
 
-// begin begins to churn, once the churn before has put back what it changed; nil:
-// there was none.
-func (c *churns) begin(one, before *churning, logger *slog.Logger) {
+// begin begins to churn, once all churns of the same workload that are gone have
+// put back what they changed: it would take that for the baseline.
+func (c *churns) begin(one *churning, logger *slog.Logger) {
 	ctx, stop := context.WithCancel(context.Background())
 	one.stop, one.ended = stop, make(chan struct{})
+	var before []*churning
+	for _, other := range c.ending {
+		if sameWorkload(&one.config, &other.config) {
+			before = append(before, other)
+		}
+	}
 	c.running.Go(func() {
 		defer close(one.ended)
-		if before != nil {
-			<-before.ended
+		for _, other := range before {
+			<-other.ended
 		}
 		if ctx.Err() != nil {
 			return // it has changed nothing
@@ -108,6 +117,24 @@ func (c *churns) begin(one, before *churning, logger *slog.Logger) {
 			logger.Error("A churn ended with an error", "err", err)
 		}
 	})
+}
+
+// sameWorkload reports whether two churns scale the same replicas.
+func sameWorkload(a, b *config.Churn) bool {
+	if a.Kubernetes == nil || b.Kubernetes == nil {
+		return a.Kubernetes == b.Kubernetes
+	}
+	return a.Kubernetes.Namespace == b.Kubernetes.Namespace && a.Kubernetes.Workload == b.Kubernetes.Workload
+}
+
+// over reports whether it has put back what it changed.
+func (c *churning) over() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // setPhase tells the tied targets in which phase their ticks are from now on.
