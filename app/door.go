@@ -79,9 +79,7 @@ func (e *engine) newOpener(t *target, version string, base *record.Recorder) pro
 		Timeout:        c.Timeout,
 		ConnectTimeout: c.Timeouts.Connect,
 		TLSTimeout:     c.Timeouts.TLS,
-		FirstFailure: func(o probe.Outcome, err error) {
-			e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
-		},
+		FirstFailure:   func(o probe.Outcome, err error) { e.failures.tell(c.Name, o, err) },
 	}
 	var names *probe.Backends
 	if backendsOf(c) > 0 {

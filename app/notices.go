@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -31,6 +32,52 @@ type flaps struct {
 	flapping bool
 	told     probe.Instant // when it flaps: of that
 	before   int           // changes that were told of
+}
+
+// budget is how many lines may be written. The zero budget is that of who has
+// written none.
+type budget struct {
+	lines  int
+	filled probe.Instant
+}
+
+// fill gives a line back for each lineSpan that has passed.
+func (b *budget) fill(now probe.Instant) {
+	if b.filled == 0 {
+		b.lines, b.filled = mostLines, now
+	}
+	more := now.Sub(b.filled) / lineSpan
+	b.lines = min(mostLines, b.lines+int(min(more, mostLines)))
+	b.filled = b.filled.Add(more * lineSpan)
+}
+
+// firstFailures writes the first failure of each kind to open a connection to
+// a target, with all that is known of it, as far as the budget goes. It may be
+// used concurrently.
+type firstFailures struct {
+	logger *slog.Logger
+	clock  probe.Clock
+
+	mu      sync.Mutex
+	budget  budget
+	dropped int // since the last line
+}
+
+func (f *firstFailures) tell(target string, o probe.Outcome, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.budget.fill(f.clock.Now())
+	if f.budget.lines <= 0 {
+		f.dropped++
+		return
+	}
+	f.budget.lines--
+	with := []any{"target", target, "failure", o.String(), "err", err}
+	if f.dropped > 0 {
+		with = append(with, "lines_dropped_before", f.dropped)
+		f.dropped = 0
+	}
+	f.logger.Warn("A connection could not be opened; more of the same are only counted", with...)
 }
 
 // kind is what a notice is about.
@@ -86,22 +133,18 @@ type notice struct {
 type notices struct {
 	logger  *slog.Logger
 	pending []notice // of which none is written
-	lines   int      // that may be written
-	filled  probe.Instant
+	budget  budget
 	summary probe.Instant // when the last one was written; 0: never
 }
 
 // tell writes what came since it was called before, a second or so ago.
 func (n *notices) tell(now probe.Instant, came []notice) {
-	n.fill(now)
+	n.budget.fill(now)
 	n.pending = append(n.pending, came...)
 	switch {
 	case len(n.pending) == 0:
-	case len(n.pending) <= n.lines:
-		for i := range n.pending {
-			n.line(&n.pending[i])
-		}
-		n.lines -= len(n.pending)
+	case len(n.pending) <= n.budget.lines:
+		n.write(n.pending)
 		n.pending = n.pending[:0]
 	case n.summary == 0 || now.Sub(n.summary) >= summarySpan:
 		n.summary = now
@@ -110,14 +153,12 @@ func (n *notices) tell(now probe.Instant, came []notice) {
 	}
 }
 
-// fill gives a line back for each lineSpan that has passed.
-func (n *notices) fill(now probe.Instant) {
-	if n.filled == 0 {
-		n.lines, n.filled = mostLines, now
+// write writes each of a few as a line of its own.
+func (n *notices) write(few []notice) {
+	for i := range few {
+		n.line(&few[i])
 	}
-	more := now.Sub(n.filled) / lineSpan
-	n.lines = min(mostLines, n.lines+int(min(more, mostLines)))
-	n.filled = n.filled.Add(more * lineSpan)
+	n.budget.lines -= len(few)
 }
 
 // line writes one notice.
@@ -158,7 +199,8 @@ func stateText(is, has string, o *notice) string {
 	return is + o.is
 }
 
-// summarise writes a line for each kind of what is pending. Of a target that has
+// summarise writes a line for each kind of what is pending, or for each of a few
+// targets, where there may be as many. Of a target that has
 // changed several times meanwhile it is what came last; one that is again what it
 // was is left out.
 func (n *notices) summarise() {
@@ -182,6 +224,10 @@ func (n *notices) summarise() {
 		groups[groupText(&o)] = append(groups[groupText(&o)], o)
 	}
 	for _, text := range slices.Sorted(maps.Keys(groups)) {
+		if few := groups[text]; len(few) == 1 || len(few) <= min(n.budget.lines, mostNamed) {
+			n.write(few)
+			continue
+		}
 		n.group(text, groups[text])
 	}
 }

@@ -2,10 +2,12 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -140,6 +142,12 @@ func TestManyNotices(t *testing.T) {
 			n.tell(at(9), many(4, back))
 		}, strings.Repeat("line\n", 20) + `level=INFO msg="Targets have recovered" targets=4 first="t00000, t00001, t00002, t00003"
 `},
+		{"few beside many", func(n *notices) {
+			n.tell(at(0), append(many(100, refused), notice{kind: changed, target: "x", was: starting, is: up}, notice{kind: changed, target: "y", was: starting, is: up}))
+		}, `level=WARN msg="Targets are down" targets=100 first="t00000, t00001, t00002, t00003, t00004" failures="connect/refused: 100"
+line
+line
+`},
 		{"over 20 s", func(n *notices) {
 			all := many(10_000, refused)
 			for i := range 40 {
@@ -193,6 +201,27 @@ level=WARN msg="Targets flap" targets=20 first="t00000, t00001, t00002, t00003, 
 			}
 		})
 	}
+}
+
+// TestFirstFailures tells of 1,000 targets that cannot be reached in a second,
+// and of one a minute later.
+func TestFirstFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger, text := plainLog()
+		f := &firstFailures{logger: logger, clock: probe.NewClock()}
+		for i := range 1000 {
+			f.tell(fmt.Sprintf("t%d", i), probe.ConnectRefused, errors.New("nobody is there"))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		f.tell("late", probe.TLSCertificate, errors.New("it has expired"))
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		const first = `level=WARN msg="A connection could not be opened; more of the same are only counted" target=t0 failure=connect/refused err="nobody is there"`
+		const last = `level=WARN msg="A connection could not be opened; more of the same are only counted" target=late failure=tls/certificate err="it has expired" lines_dropped_before=980`
+		if len(lines) != 21 || lines[0] != first || lines[20] != last {
+			t.Errorf("%d lines:\n%s", len(lines), text)
+		}
+	})
 }
 
 // TestNobodyFloodsTheLog lets 2,000 targets change every second for an hour.
