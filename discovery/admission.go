@@ -72,11 +72,11 @@ type admission struct {
 }
 
 // admit decides about what the sources have found.
-func admit(plan *Plan, sources []*source, running map[string]admitted, answers map[Question]answer, now time.Time) *admission {
+func admit(plan *Plan, views []view, running map[string]admitted, answers map[Question]answer, now time.Time) *admission {
 	a := &admission{
 		plan: plan, running: running, answers: answers, now: now,
-		figures: make([]figures, len(sources)), admitted: map[string]admitted{}, questions: map[Question]bool{}, used: map[Question]bool{},
-		taken: map[string]bool{}, labels: make([]map[string]bool, len(sources)), rate: new(big.Rat),
+		figures: make([]figures, len(views)), admitted: map[string]admitted{}, questions: map[Question]bool{}, used: map[Question]bool{},
+		taken: map[string]bool{}, labels: make([]map[string]bool, len(views)), rate: new(big.Rat),
 	}
 	for i := range plan.config.Targets {
 		t := &plan.config.Targets[i]
@@ -84,24 +84,38 @@ func admit(plan *Plan, sources []*source, running map[string]admitted, answers m
 		a.rate.Add(a.rate, t.Rate.Rat())
 		a.connections += t.Connections
 	}
-	for i, s := range sources {
+	for i := range views {
 		a.labels[i] = map[string]bool{}
-		for _, r := range s.state.refused {
+		for _, r := range views[i].state.refused {
 			a.figures[i].refuse(r.Target, &refusal{r.Reason, r.Text})
 		}
 	}
 	for _, old := range []bool{true, false} {
-		for i, s := range sources {
-			for k := range s.state.candidates {
-				c := &s.state.candidates[k]
+		for i := range views {
+			e := views[i].entry
+			for k := range views[i].state.candidates {
+				c := &views[i].state.candidates[k]
 				before, runs := running[c.found.Name]
-				if runs = runs && before.source == s.entry.config.Name; runs == old {
-					a.try(i, s.entry, c, before, runs)
+				if runs = runs && before.source == e.config.Name; runs == old {
+					a.try(i, e, c, before, runs)
 				}
 			}
 		}
 	}
 	return a
+}
+
+// targets returns what is admitted, in the order of the sources and by name.
+func (a *admission) targets(views []view) (all []config.Target) {
+	for i := range views {
+		for k := range views[i].state.candidates {
+			name := views[i].state.candidates[k].found.Name
+			if t, ok := a.admitted[name]; ok && t.source == views[i].entry.config.Name {
+				all = append(all, t.target)
+			}
+		}
+	}
+	return all
 }
 
 // try admits a candidate of a source, or counts why not. Before is what runs
@@ -196,6 +210,9 @@ func (a *admission) withinLimits(t *config.Target) *refusal {
 	limits := &a.plan.config.Limits
 	if rate := new(big.Rat).Add(a.rate, t.Rate.Rat()); rate.Cmp(limits.MaxTotalRate.Rat()) > 0 {
 		return refuse(Limits, fmt.Sprintf("with its %s requests/s the sum of rates would be above limits.max_total_rate (%s)", t.Rate, limits.MaxTotalRate))
+	}
+	if most := a.plan.mostConnections; most > 0 && a.connections+t.Connections > most {
+		return refuse(Limits, fmt.Sprintf("with its %d connections the process could need more open files than it may have (ulimit -n, LimitNOFILE=)", t.Connections))
 	}
 	if a.connections+t.Connections > limits.MaxConnections {
 		return refuse(Limits, fmt.Sprintf("with its %d connections the sum would be above limits.max_connections (%d)", t.Connections, limits.MaxConnections))

@@ -36,10 +36,10 @@ func (s *Set) Sources() []Source {
 	all := make([]Source, len(s.sources))
 	for i, one := range s.sources {
 		v := Source{
-			Name:     one.entry.config.Name,
-			Profile:  one.entry.config.Profile,
-			Dropped:  one.state.dropped,
-			Held:     one.held,
+			Name:     one.view.entry.config.Name,
+			Profile:  one.view.entry.config.Profile,
+			Dropped:  one.view.state.dropped,
+			Held:     one.view.held,
 			Failures: one.failed(),
 		}
 		for _, m := range one.mechanisms {
@@ -49,7 +49,7 @@ func (s *Set) Sources() []Source {
 		v.Targets, v.Pending, v.Refused, v.Listed = f.admitted, f.pending, f.refused, slices.Clone(f.listed)
 		v.LastFailure, v.FailedAt = one.complaints.kept.lastError()
 		one.mu.Lock()
-		v.Updated = one.updated
+		v.Updated = one.has.updated
 		one.mu.Unlock()
 		all[i] = v
 	}
@@ -59,27 +59,28 @@ func (s *Set) Sources() []Source {
 // tellAgain is how often what is refused of a source is logged at most.
 const tellAgain = time.Minute
 
-// tell logs that the source began or ended to hold its last targets. The state
-// of before is given.
-func (s *source) tell(logger *slog.Logger, held, kept bool) {
-	name := s.entry.config.Name
+// tell logs that the source began or ended to hold its last targets. The view of
+// before is given.
+func (s *source) tell(logger *slog.Logger, before *view) {
+	v, name := &s.view, s.view.entry.config.Name
 	switch {
-	case s.held && !held:
-		logger.Warn("A source has no targets any more; its last ones are kept for a time", "source", name, "targets", len(s.state.candidates), "until", s.due)
-	case !s.held && held && s.last == nil:
+	case v.held && !before.held:
+		logger.Warn("A source has no targets any more; its last ones are kept for a time", "source", name, "targets", len(v.state.candidates), "until", v.due)
+	case !v.held && before.held && v.last == nil:
 		logger.Warn("A source has had no targets for keep_last; its last ones are removed", "source", name)
-	case !s.held && held:
+	case !v.held && before.held:
 		logger.Info("A source has targets again", "source", name)
-	case kept && s.last == nil:
+	case before.last != nil && v.last == nil:
 		logger.Warn("A source has no targets any more; its last ones are removed", "source", name)
 	}
 }
 
 // tellTargets logs how many targets came and went, and what is refused when that
 // has changed.
-func (s *source) tellTargets(logger *slog.Logger, f *figures, added, removed int, now time.Time) {
-	if added > 0 || removed > 0 {
-		logger.Info("Discovered targets have changed", "source", s.entry.config.Name, "targets", f.admitted, "added", added, "removed", removed)
+func (s *source) tellTargets(logger *slog.Logger, f *figures, before, after map[string]admitted, now time.Time) {
+	name := s.view.entry.config.Name
+	if added, removed := others(name, after, before), others(name, before, after); added > 0 || removed > 0 {
+		logger.Info("Discovered targets have changed", "source", name, "targets", f.admitted, "added", added, "removed", removed)
 	}
 	refused := summary(&f.refused)
 	if refused == s.told || f.pending > 0 || now.Sub(s.toldAt) < tellAgain {
@@ -87,9 +88,19 @@ func (s *source) tellTargets(logger *slog.Logger, f *figures, added, removed int
 	}
 	s.told, s.toldAt = refused, now
 	if refused == "" {
-		logger.Info("No target of a source is refused any more", "source", s.entry.config.Name)
+		logger.Info("No target of a source is refused any more", "source", name)
 		return
 	}
 	first := f.listed[0]
-	logger.Warn("Targets of a source are refused", "source", s.entry.config.Name, "refused", refused, "first", first.Target, "why", first.Text)
+	logger.Warn("Targets of a source are refused", "source", name, "refused", refused, "first", first.Target, "why", first.Text)
+}
+
+// others counts the targets of a source that are in a and not in b.
+func others(source string, a, b map[string]admitted) (n int) {
+	for name, t := range a {
+		if t.source == source && b[name].source != source {
+			n++
+		}
+	}
+	return n
 }

@@ -202,7 +202,11 @@ func (b *bench) run(p *Plan) []config.Target {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.Apply(built)
+	b.Apply(built)
+	if promised, got := namesOf(built.Targets()), namesOf(b.Targets()); promised != got {
+		b.t.Errorf("the build promises %q, and there are %q", promised, got)
+	}
+	return b.Targets()
 }
 
 // is fails the test unless the targets have these names, separated by blanks.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/steadyprobe/steadyprobe/discovery/kubernetes"
 )
 
 // repeatAfter is after how long a line that says the same is logged again.
@@ -31,11 +33,14 @@ type keptComplaints struct {
 // mostLines bounds what is remembered of lines.
 const mostLines = 100
 
-func newComplaints(logger *slog.Logger, source string) *complaints {
-	return &complaints{
-		Handler: logger.With("source", source).Handler(),
-		kept:    &keptComplaints{logged: map[string]time.Time{}},
-	}
+func newComplaints(logger *slog.Logger) *complaints {
+	return &complaints{Handler: logger.Handler(), kept: &keptComplaints{logged: map[string]time.Time{}}}
+}
+
+// LogClients has the client library of Kubernetes, which knows only one logger
+// for the whole process, log there. It is for the start of the process.
+func LogClients(logger *slog.Logger) {
+	kubernetes.SetLogger(slog.New(newComplaints(logger.With("component", "kubernetes client"))))
 }
 
 // Handle implements [slog.Handler].

@@ -29,7 +29,7 @@ func TestComplaints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
-		c := newComplaints(slog.New(slog.NewTextHandler(log, nil)), "d")
+		c := newComplaints(slog.New(slog.NewTextHandler(log, nil)).With("source", "d"))
 		l := slog.New(c).With("url", "http://planted@h/").WithGroup("g")
 		if text, at := c.kept.lastError(); text != "" || !at.IsZero() {
 			t.Errorf("last error %q", text)

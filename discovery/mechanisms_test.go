@@ -190,7 +190,9 @@ func TestHTTP(t *testing.T) {
 		{"a field that is unknown", asJSON(`[{"targets": ["c.example.com"], "url": "planted-token"}]`), "unknown field"},
 		{"null", asJSON(`[null]`), "nil target group"},
 		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }, "unsupported content type"},
-		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "planted-token", http.StatusInternalServerError) }, "500 Internal Server Error"},
+		{"500", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "planted-token", http.StatusInternalServerError)
+		}, "500 Internal Server Error"},
 		{"no answer", func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-d.hung:
@@ -198,7 +200,9 @@ func TestHTTP(t *testing.T) {
 			}
 		}, "deadline exceeded"},
 		{"cut off", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		{"a loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/targets?key=planted-token", http.StatusFound) }, "stopped after 10 redirects"},
+		{"a loop", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/targets?key=planted-token", http.StatusFound)
+		}, "stopped after 10 redirects"},
 	} {
 		before := b.failures()
 		d.answers(row.answer)

@@ -16,6 +16,8 @@ import (
 type Plan struct {
 	config  *config.Config
 	entries []*entry
+
+	mostConnections int // of the process, besides the limits; 0: any
 }
 
 // entry is one source of a plan.

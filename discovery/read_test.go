@@ -20,7 +20,9 @@ func reading(t *testing.T, rules, allow string) *entry {
 }
 
 // set returns a rule that sets a label.
-func set(label, value string) string { return fmt.Sprintf("{target_label: %s, replacement: %q}", label, value) }
+func set(label, value string) string {
+	return fmt.Sprintf("{target_label: %s, replacement: %q}", label, value)
+}
 
 // from returns a rule that copies a label.
 func from(source, label string) string {

@@ -144,6 +144,72 @@ func TestReloadSaysWhereItLeads(t *testing.T) {
 	})
 }
 
+// TestBuildChangesNothing builds and does not apply, as a reload does that fails
+// for another reason.
+func TestBuildChangesNothing(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, b *bench) {
+		m := newFakeMechanism()
+		b.run(prepared(t, oneSource).instead(m))
+		m.finds(found("1", "a b"))
+		settled()
+		b.told()
+		for name, row := range map[string]struct {
+			plan *Plan
+			want string
+		}{
+			"less is allowed":   {prepared(t, strings.Replace(oneSource, "hosts: [example.com]", "hosts: [b.example.com]", 1)).instead(m), "b"},
+			"another mechanism": {prepared(t, with("max_targets: 1")).instead(newFakeMechanism()), "a"},
+			"none":              {prepared(t, "targets: [{name: x, url: 'http://h/', rate: 1}]"), ""},
+		} {
+			built, err := b.Build(row.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := namesOf(built.Targets()); got != row.want {
+				t.Errorf("%s: the build promises %q, want %q", name, got, row.want)
+			}
+		}
+		settled()
+		b.is("a b")
+		m.finds(found("1", "b c"))
+		settled()
+		b.is("b c")
+	})
+}
+
+// TestReloadKeepsFailures counts on when a source gets another mechanism.
+func TestReloadKeepsFailures(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, b *bench) {
+		m := newFakeMechanism()
+		b.run(prepared(t, oneSource).instead(m))
+		m.finds(found("1", "a"))
+		settled()
+		m.finds(found("1", ""))
+		settled()
+		b.run(prepared(t, oneSource).instead(newFakeMechanism()))
+		if s := b.Sources()[0]; s.Failures != 1 || s.Targets != 1 {
+			t.Errorf("figures %+v, want the one failure and the target of before", s)
+		}
+	})
+}
+
+func TestMostConnections(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, b *bench) {
+		b.options.MostConnections = 6
+		m := newFakeMechanism()
+		b.run(prepared(t, oneSource).instead(m)) // of 3 connections each
+		m.finds(found("1", "a b c"))
+		settled()
+		b.is("a b")
+		if got := b.refused(0); got != "limits 1" {
+			t.Errorf("refused %q", got)
+		}
+	})
+}
+
 func TestBuildFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Millisecond, time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -19,6 +20,10 @@ type Options struct {
 	// Lookup asks for the addresses of a name. It may be called concurrently,
 	// and must return soon when its context is done.
 	Lookup func(context.Context, Question) ([]netip.Addr, error)
+
+	// MostConnections is how many connections the process can have open; 0: any
+	// number.
+	MostConnections int
 
 	mostAnswer int // instead of the usual one, for tests; 0: that
 }
@@ -83,67 +88,78 @@ func newSet(o Options, quiet, apart time.Duration) *Set {
 type Build struct {
 	plan    *Plan
 	sources []*source
-	before  []*source // of the same name, which go; nil: none
-	kept    []bool    // the source runs already
+	views   []view
+	targets []config.Target
 }
 
-// Build makes what a plan needs that does not run yet, and starts nothing. It
-// fails where a source cannot be asked as its settings say: a file that they name
-// cannot be read, or there is no cluster around.
+// Targets returns those that would be admitted at once if the build were
+// applied.
+func (b *Build) Targets() []config.Target { return slices.Clone(b.targets) }
+
+// Build makes what a plan needs that does not run yet, and starts and changes
+// nothing. It fails where a source cannot be asked as its settings say: a file
+// that they name cannot be read, or there is no cluster around.
 func (s *Set) Build(p *Plan) (*Build, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.mostConnections = s.options.MostConnections
 	running := map[string]*source{}
-	entries := map[string]*entry{}
 	for _, one := range s.sources {
-		running[one.entry.config.Name], entries[one.entry.config.Name] = one, one.entry
+		running[one.view.entry.config.Name] = one
 	}
-	s.mu.Unlock()
 	b := &Build{plan: p}
 	var failed []error
+	now := time.Now()
 	for _, e := range p.entries {
-		name := e.config.Name
-		one := running[name]
-		kept := one != nil && entries[name].same(e)
-		before := one
-		if kept {
-			before = nil
-		} else {
+		one := running[e.config.Name]
+		if one == nil || !one.view.entry.same(e) {
 			var err error
-			if one, err = newSource(e, &s.options, s.poke); err != nil {
+			if one, err = newSource(e, &s.options, s.poke, one); err != nil {
 				failed = append(failed, err)
+				continue
 			}
 		}
-		b.sources, b.before, b.kept = append(b.sources, one), append(b.before, before), append(b.kept, kept)
+		v := one.view
+		v.entry, v.changed = e, true
+		v.refresh(now, one)
+		b.sources, b.views = append(b.sources, one), append(b.views, v)
 	}
-	return b, errors.Join(failed...)
+	if len(failed) > 0 {
+		return nil, errors.Join(failed...)
+	}
+	b.targets = admit(p, b.views, s.running, s.answers, now).targets(b.views)
+	return b, nil
 }
 
-// Apply runs what was built instead of what runs, and returns the targets that
-// are admitted now. Sources that find the same go on; one whose mechanisms are
-// others keeps the targets of before until these have answered.
-func (s *Set) Apply(b *Build) []config.Target {
+// Apply runs what was built instead of what runs. Sources that find the same go
+// on; one whose mechanisms are others keeps the targets of before until these
+// have answered. No other build may have been applied since.
+func (s *Set) Apply(b *Build) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := map[*source]bool{}
-	for i, one := range b.sources {
-		if b.kept[i] {
-			kept[one] = true
-			one.entry, one.changed = b.plan.entries[i], true
+	before := s.sources
+	s.plan, s.sources = b.plan, b.sources
+	for i, one := range s.sources {
+		one.view.entry, one.view.changed = b.plan.entries[i], true
+		if !slices.Contains(before, one) {
+			one.start()
+		}
+	}
+	for _, one := range before {
+		if slices.Contains(s.sources, one) {
 			continue
 		}
-		one.start(now, b.before[i])
-	}
-	for _, one := range s.sources {
-		if !kept[one] {
-			one.stop()
-			s.working.Go(one.running.Wait)
+		one.stop()
+		s.working.Go(one.running.Wait)
+		for _, heir := range s.sources {
+			if heir.view.entry.config.Name == one.view.entry.config.Name {
+				heir.view.base += one.failed()
+			}
 		}
 	}
-	s.plan, s.sources = b.plan, b.sources
 	s.decide(now)
 	s.poke()
-	return slices.Clone(s.targets)
 }
 
 // Changed returns the channel on which it is said that the targets may be
@@ -273,14 +289,17 @@ func (s *Set) ask(questions []Question) map[Question]answer {
 // it would have to know more of. It is called with mu held.
 func (s *Set) decide(now time.Time) []Question {
 	s.again = time.Time{}
-	for _, one := range s.sources {
-		held, kept := one.held, one.last != nil
-		if due := one.refresh(now); !due.IsZero() {
+	views := make([]view, len(s.sources))
+	for i, one := range s.sources {
+		before := one.view
+		one.view.refresh(now, one)
+		if due := one.view.due; !due.IsZero() {
 			s.wake(due)
 		}
-		one.tell(s.options.Logger, held, kept)
+		one.tell(s.options.Logger, &before)
+		views[i] = one.view
 	}
-	a := admit(s.plan, s.sources, s.running, s.answers, now)
+	a := admit(s.plan, views, s.running, s.answers, now)
 	if !a.again.IsZero() {
 		s.wake(a.again)
 	}
@@ -289,42 +308,10 @@ func (s *Set) decide(now time.Time) []Question {
 			delete(s.answers, q)
 		}
 	}
-	s.publish(a, now)
-	questions := make([]Question, 0, len(a.questions))
-	for q := range a.questions {
-		questions = append(questions, q)
-	}
-	return questions
-}
-
-func (s *Set) wake(at time.Time) {
-	if s.again.IsZero() || at.Before(s.again) {
-		s.again = at
-	}
-}
-
-// publish makes what was decided known.
-func (s *Set) publish(a *admission, now time.Time) {
-	var targets []config.Target
 	for i, one := range s.sources {
-		var added, removed int
-		name := one.entry.config.Name
-		for k := range one.state.candidates {
-			at := one.state.candidates[k].found.Name
-			if t, ok := a.admitted[at]; ok && t.source == name {
-				targets = append(targets, t.target)
-				if s.running[at].source != name {
-					added++
-				}
-			}
-		}
-		for at, t := range s.running {
-			if t.source == name && a.admitted[at].source != name {
-				removed++
-			}
-		}
-		one.tellTargets(s.options.Logger, &a.figures[i], added, removed, now)
+		one.tellTargets(s.options.Logger, &a.figures[i], s.running, a.admitted, now)
 	}
+	targets := a.targets(views)
 	same := slices.EqualFunc(s.targets, targets, func(x, y config.Target) bool { return x.Equal(&y) })
 	s.figures, s.running, s.targets = a.figures, a.admitted, targets
 	if !same {
@@ -332,5 +319,12 @@ func (s *Set) publish(a *admission, now time.Time) {
 		case s.changed <- struct{}{}:
 		default: // who is told has yet to ask
 		}
+	}
+	return slices.Collect(maps.Keys(a.questions))
+}
+
+func (s *Set) wake(at time.Time) {
+	if s.again.IsZero() || at.Before(s.again) {
+		s.again = at
 	}
 }

@@ -19,22 +19,33 @@ const restartAfter = 10 * time.Second
 // its predecessor had: a mechanism that watches finds them one by one.
 const grace = 10 * time.Second
 
-// source is what runs for one entry of a plan. What is not guarded by its own
-// mutex is guarded by that of the set.
+// source is what runs for one entry of a plan.
 type source struct {
-	entry      *entry
 	mechanisms []*running
 	complaints *complaints
 	poke       func() // something was found
 	stop       context.CancelFunc
 	running    sync.WaitGroup
+	view       view // guarded by the set's mutex
+	told       string
+	toldAt     time.Time
 
-	mu       sync.Mutex
+	mu  sync.Mutex
+	has findings
+}
+
+// findings are what the mechanisms of a source have found.
+type findings struct {
 	groups   map[groupKey]*targetgroup.Group
 	updates  uint64    // that came
 	answered time.Time // first and last update
 	updated  time.Time
+}
 
+// view is what is made of the findings of a source. It is a value: what a copy
+// becomes does not change the original.
+type view struct {
+	entry      *entry
 	seen       uint64    // updates that are evaluated
 	changed    bool      // the entry has, since then
 	due        time.Time // to evaluate again; zero: when something is found
@@ -44,9 +55,7 @@ type source struct {
 	emptySince time.Time            // zero: there are targets
 	state      *evaluation          // now
 	held       bool                 // state is of last
-	told       string               // of what is refused
-	toldAt     time.Time
-	base       uint64 // failures of the mechanisms before these, and empty answers
+	base       uint64               // failures of the mechanisms before these, and empty answers
 }
 
 // groupKey says which group of targets replaces which.
@@ -55,16 +64,18 @@ type groupKey struct {
 	source    string
 }
 
-// newSource makes what runs for an entry, and starts nothing. The predecessor
-// has the same name; nil: there is none.
-func newSource(e *entry, o *Options, poke func()) (*source, error) {
+// newSource makes what runs for an entry, and starts nothing. It takes over what
+// the predecessor, which has the same name, has found; nil: there is none.
+func newSource(e *entry, o *Options, poke func(), before *source) (*source, error) {
 	s := &source{
-		entry:      e,
-		complaints: newComplaints(o.Logger, e.config.Name),
+		complaints: newComplaints(o.Logger.With("source", e.config.Name)),
 		poke:       poke,
-		changed:    true,
-		state:      &evaluation{},
-		groups:     map[groupKey]*targetgroup.Group{},
+		has:        findings{groups: map[groupKey]*targetgroup.Group{}},
+		view:       view{entry: e, changed: true, started: time.Now(), state: &evaluation{}},
+	}
+	if before != nil {
+		s.view.old = before.found()
+		s.view.last, s.view.emptySince = before.view.last, before.view.emptySince
 	}
 	for _, m := range e.mechanisms {
 		r, err := m.build(e.config.Name, o, slog.New(s.complaints))
@@ -76,15 +87,8 @@ func newSource(e *entry, o *Options, poke func()) (*source, error) {
 	return s, nil
 }
 
-// start lets the mechanisms find targets, and takes over what the predecessor
-// has found; nil: there is none.
-func (s *source) start(now time.Time, before *source) {
-	s.started = now
-	if before != nil {
-		s.old = before.found()
-		s.last, s.emptySince = before.last, before.emptySince
-		s.base = before.failed()
-	}
+// start lets the mechanisms find targets.
+func (s *source) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	for i, m := range s.mechanisms {
@@ -130,106 +134,110 @@ func (s *source) take(mechanism int, groups []*targetgroup.Group) {
 		}
 		at := groupKey{mechanism, g.Source}
 		if len(g.Targets) == 0 {
-			delete(s.groups, at)
+			delete(s.has.groups, at)
 		} else {
-			s.groups[at] = g
+			s.has.groups[at] = g
 		}
 	}
-	if s.updates == 0 {
-		s.answered = now
+	if s.has.updates == 0 {
+		s.has.answered = now
 	}
-	s.updates++
-	s.updated = now
+	s.has.updates++
+	s.has.updated = now
 }
 
 // found returns all groups in an order that does not change.
 func (s *source) found() []*targetgroup.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sorted()
+	return s.has.sorted()
 }
 
-func (s *source) sorted() []*targetgroup.Group {
-	keys := slices.SortedFunc(maps.Keys(s.groups), func(a, b groupKey) int {
+// latest returns what the source has found, with all groups in an order that
+// does not change.
+func (s *source) latest() (findings, []*targetgroup.Group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return findings{updates: s.has.updates, answered: s.has.answered, updated: s.has.updated}, s.has.sorted()
+}
+
+func (f *findings) sorted() []*targetgroup.Group {
+	keys := slices.SortedFunc(maps.Keys(f.groups), func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(a.mechanism, b.mechanism), cmp.Compare(a.source, b.source))
 	})
 	all := make([]*targetgroup.Group, len(keys))
 	for i, k := range keys {
-		all[i] = s.groups[k]
+		all[i] = f.groups[k]
 	}
 	return all
 }
 
-// failed returns how often the source has failed since the process started.
+// failed returns how often the source has failed since the process started. The
+// set's mutex is held.
 func (s *source) failed() uint64 {
-	n := s.base
+	n := s.view.base
 	for _, m := range s.mechanisms {
 		n += m.failures()
 	}
 	return n
 }
 
-// refresh evaluates what was found, unless it already has, and returns when that
-// is to be done again though nothing is found; zero: never. The set's mutex is
-// held.
-func (s *source) refresh(now time.Time) (again time.Time) {
-	s.mu.Lock()
-	groups, updates, answered := s.sorted(), s.updates, s.answered
-	s.mu.Unlock()
-	news := updates != s.seen
-	if !news && !s.changed && (s.due.IsZero() || now.Before(s.due)) {
-		return s.due
+// refresh evaluates what was found, unless it already is.
+func (v *view) refresh(now time.Time, s *source) {
+	has, groups := s.latest()
+	news := has.updates != v.seen
+	if !news && !v.changed && (v.due.IsZero() || now.Before(v.due)) {
+		return
 	}
-	s.seen, s.changed, s.due = updates, false, time.Time{}
-	state := s.entry.evaluate(groups)
-	s.succeed(now, answered, state)
+	v.seen, v.changed, v.due = has.updates, false, time.Time{}
+	state := v.entry.evaluate(groups)
+	v.succeed(now, has.answered, state)
 	if len(state.candidates) > 0 {
-		s.last, s.emptySince, s.held = append(groups, s.old...), time.Time{}, false
-		s.state = state
-		return s.due
+		v.last, v.emptySince, v.held = slices.Concat(groups, v.old), time.Time{}, false
+		v.state = state
+		return
 	}
 	// There is nothing: is that so, or is the source not itself?
-	last := s.entry.evaluate(s.last)
-	if s.emptySince.IsZero() {
-		s.emptySince = now
+	last := v.entry.evaluate(v.last)
+	if v.emptySince.IsZero() {
+		v.emptySince = now
 	}
-	until := s.emptySince.Add(s.entry.config.KeepLast)
+	until := v.emptySince.Add(v.entry.config.KeepLast)
 	if len(last.candidates) == 0 || !now.Before(until) {
-		s.last, s.held, s.state = nil, false, state
-		return s.due
+		v.last, v.held, v.state = nil, false, state
+		return
 	}
 	if news {
-		s.base++ // an empty answer is a failure until it is believed
+		v.base++ // an empty answer is a failure until it is believed
 	}
 	last.refused, last.dropped = state.refused, state.dropped
-	s.held, s.state = true, last
-	s.wake(until)
-	return s.due
+	v.held, v.state = true, last
+	v.wake(until)
 }
 
 // succeed adds what the predecessor has found and the source has not yet.
-func (s *source) succeed(now, answered time.Time, state *evaluation) {
-	if s.old == nil {
+func (v *view) succeed(now, answered time.Time, state *evaluation) {
+	if v.old == nil {
 		return
 	}
-	until := s.started.Add(s.entry.config.KeepLast)
+	until := v.started.Add(v.entry.config.KeepLast)
 	if !answered.IsZero() {
-		until = answered.Add(min(grace, s.entry.config.KeepLast))
+		until = answered.Add(min(grace, v.entry.config.KeepLast))
 	}
 	if !now.Before(until) {
-		s.old = nil
+		v.old = nil
 		if answered.IsZero() {
-			s.last = nil // they were kept for that long
+			v.last = nil // they were kept for that long
 		}
 		return
 	}
-	s.wake(until)
-	state.add(s.entry.evaluate(s.old))
+	v.wake(until)
+	state.add(v.entry.evaluate(v.old))
 }
 
-// wake has the source evaluated again at this time.
-func (s *source) wake(at time.Time) {
-	if s.due.IsZero() || at.Before(s.due) {
-		s.due = at
+// wake has the view evaluated again at this time.
+func (v *view) wake(at time.Time) {
+	if v.due.IsZero() || at.Before(v.due) {
+		v.due = at
 	}
 }
