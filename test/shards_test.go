@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"net/http"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,6 +287,7 @@ func (s *shards) settled(t *testing.T, index int, p *testbed.ProbeServer) map[st
 		}
 		return by
 	}
-	t.Fatalf("process %d does not stand still: %s", index, regexp.MustCompile(`(?s).{0,2000}$`).FindString(p.Output()))
+	out := p.Output()
+	t.Fatalf("process %d does not stand still: %s", index, out[max(0, len(out)-2000):])
 	return nil
 }
