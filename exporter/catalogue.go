@@ -106,6 +106,10 @@ const (
 	churnLeader
 	churnRestorePending
 	churnLastBeat
+	discoveredTargets
+	heldTargets
+	refusedTargets
+	discoveryFailures
 	selfLatency
 	shardInfo
 	saturated

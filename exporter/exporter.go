@@ -174,6 +174,11 @@ func (e *Exporter) writeProcess(p *page) {
 	if e.options.HistoryFailures != nil {
 		w.count(historyFailures, e.options.HistoryFailures())
 	}
+	if e.options.Discovery != nil {
+		for _, s := range e.options.Discovery() {
+			w.source(&s)
+		}
+	}
 	if e.options.Reload != nil {
 		r := e.options.Reload()
 		w.gauge(reloadSuccessful, truth(r.Successful))

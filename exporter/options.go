@@ -24,6 +24,8 @@ type Options struct {
 	Reload      func() Reload
 	// HistoryFailures returns how often writing to the history failed.
 	HistoryFailures func() uint64
+	// Discovery returns what is known of each source of targets.
+	Discovery func() []Source
 }
 
 // Saturation says whether the probe lacks one resource, and for how many
