@@ -31,6 +31,7 @@ type Options struct {
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
 	Shard         Shard
 	Storage       Storage
+	Profiles      bool // of the Go runtime are served
 	// Reload asks for a reload each time that something comes; nil: nothing does.
 	Reload <-chan os.Signal
 	// Lifecycle lets the endpoint be asked for a reload.

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/web"
 )
 
-// ownFiles is how many files the process needs for itself: endpoints, scrapes,
-// configuration, pollers.
-const ownFiles = 64
+// ownFiles is how many files the process needs for itself: configuration,
+// pollers, history, and the clients of an endpoint.
+const ownFiles = 64 + web.MaxClients
 
 // checkFiles fails where the process may not open as many files as the targets
 // may open connections, so that the endpoints cannot starve later. With embedded

@@ -127,6 +127,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,
+		Profiles:     d.options.Profiles,
 		Config:       func() ([]byte, error) { return d.state.Load().config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,

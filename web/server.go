@@ -14,6 +14,7 @@ const (
 	writeTimeout      = time.Minute // the longest scrape timeout that makes sense
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
+	maxBodyBytes      = 64 << 10 // nobody asks for anything with a body
 )
 
 // Server returns a server for the handler with limits set, that reports its
@@ -26,6 +27,7 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         newClients(MaxClients).changed,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }
