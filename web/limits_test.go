@@ -106,14 +106,20 @@ func TestLimited(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		q := &quietLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+		q := &quietLog{logger: slog.New(slog.NewTextHandler(&log, nil)), message: "A scrape was not answered in full"}
 		for range 25 {
 			q.Println("error encoding", "broken pipe")
 		}
 		time.Sleep(time.Second)
 		q.Println("again")
-		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "lines_dropped_before=24") {
-			t.Errorf("logged %d lines, want 2 of 26:\n%s", n, &log)
+		time.Sleep(time.Second)
+		if n, err := q.Write([]byte("http: TLS handshake error\n")); n != 26 || err != nil {
+			t.Errorf("wrote %d bytes (%v)", n, err)
+		}
+		_, _ = q.Write([]byte("http: TLS handshake error\n"))
+		if n := strings.Count(log.String(), "\n"); n != 3 || !strings.Contains(log.String(), "lines_dropped_before=24") ||
+			!strings.HasSuffix(log.String(), "level=WARN msg=\"A scrape was not answered in full\" err=\"http: TLS handshake error\" lines_dropped_before=0\n") {
+			t.Errorf("logged %d lines, want 3 of 28:\n%s", n, &log)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"log"
 	"log/slog"
 	"net/http"
 	"time"
@@ -28,6 +29,6 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnState:         newClients(MaxClients).changed,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ErrorLog:          log.New(&quietLog{logger: logger, message: "A client of the endpoint is in trouble"}, "", 0),
 	}
 }

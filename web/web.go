@@ -106,7 +106,7 @@ func New(o Options) (http.Handler, error) {
 // is not used: it would keep the whole answer in memory a second time.
 func metrics(o *Options) http.Handler {
 	return stalling(promhttp.HandlerForTransactional(o.Gatherer, promhttp.HandlerOpts{
-		ErrorLog:            &quietLog{logger: o.Logger},
+		ErrorLog:            &quietLog{logger: o.Logger, message: "A scrape was not answered in full"},
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: o.scrapes(),
 		EnableOpenMetrics:   true,
