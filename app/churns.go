@@ -10,6 +10,7 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/web"
@@ -37,9 +38,13 @@ type churning struct {
 	probers map[*probe.Prober]struct{}
 }
 
-// Check reports what [Run] refuses of a configuration that is valid: churns of
-// backends that only the demo has.
+// Check reports what [Run] refuses of a configuration that is valid: settings
+// that mechanisms of discovery do not understand, as a [*config.Errors], or else
+// churns of backends that only the demo has.
 func Check(c *config.Config) error {
+	if _, err := discovery.Prepare(c); err != nil {
+		return err
+	}
 	var all []error
 	for i := range c.Churns {
 		if name := c.Churns[i].Name; c.Churns[i].Embedded != nil {

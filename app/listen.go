@@ -133,6 +133,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
+		Discovery:    d.viewSources,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,
 	})

@@ -39,6 +39,7 @@ func (a *api) routes() []route {
 		{pathAPI + "targets/{name}/distribution", a.distribution},
 		{pathAPI + "targets/{name}/timeline", a.timeline},
 		{pathAPI + "churns", a.churns},
+		{pathAPI + "discovery", a.discovery},
 	}
 }
 

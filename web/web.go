@@ -42,7 +42,8 @@ type Options struct {
 	Status     func() Status
 	Targets    func() []Target // in the order of the configuration
 	Target     func(name string) (t Target, ok bool)
-	Churns     func() []Churn // in the order of the configuration
+	Churns     func() []Churn  // in the order of the configuration
+	Discovery  func() []Source // in the order of the configuration; nil: there is none
 	// Distribution returns the latencies of a target's window (1 m, 5 m or 1
 	// h), ascending, as exact as they are kept; false: there is no such target or
 	// window.

@@ -44,6 +44,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 		if err != nil {
 			return fmt.Errorf("starting: %w", err)
 		}
+		app.LogLibraries(logger)
 		err = app.Run(ctx, app.Options{
 			ConfigFile:    *file,
 			Web:           flags,
