@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ func BuildProbe(t Owner) string {
 // ProbeServer is a running steadyprobe, as a process of its own.
 type ProbeServer struct {
 	Address string // of its endpoints, "127.0.0.1:port"
+	Health  string // of the two health paths alone; empty: there is no such address
 
 	*server
 	client *http.Client
@@ -38,7 +40,9 @@ type ProbeServer struct {
 func Probe(t Owner, program, configuration string, flags ...string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = append([]string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}, flags...)
+	p.Health = freeAddress(t) // the endpoints may be protected
+	p.args = append([]string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address,
+		"--web.health.listen-address=" + p.Health}, flags...)
 	p.urgent = urgentProbe
 	p.Start()
 	return p
@@ -60,7 +64,7 @@ func newProbe(t Owner, program string) *ProbeServer {
 }
 
 func (p *ProbeServer) ready() bool {
-	code, _, err := fetch(p.client, "http://"+p.Address+"/-/ready")
+	code, _, err := fetch(p.client, "http://"+cmp.Or(p.Health, p.Address)+"/-/ready")
 	return err == nil && code == http.StatusOK
 }
 
