@@ -13,10 +13,10 @@ import (
 // that does not read gives its place among the scrapes back that soon.
 const stallLimit = 10 * time.Second
 
-// stalling cuts clients off that do not read.
+// stalling cuts clients off that do not read, or take too long over all of it.
 func stalling(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(&stallWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r)
+		h.ServeHTTP(&stallWriter{ResponseWriter: w, control: http.NewResponseController(w), last: time.Now().Add(writeTimeout)}, r)
 	})
 }
 
@@ -24,11 +24,16 @@ func stalling(h http.Handler) http.Handler {
 type stallWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	last    time.Time // for all pieces
 }
 
 func (w *stallWriter) Write(p []byte) (int, error) {
 	// A connection that knows no deadlines has the server's own limit.
-	_ = w.control.SetWriteDeadline(time.Now().Add(stallLimit))
+	deadline := time.Now().Add(stallLimit)
+	if w.last.Before(deadline) {
+		deadline = w.last
+	}
+	_ = w.control.SetWriteDeadline(deadline)
 	return w.ResponseWriter.Write(p)
 }
 
