@@ -129,6 +129,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.engine.close()
+	defer d.closeHistory()
 	defer d.closeDiscovery()
 	endpoints, err := d.serve(listeners)
 	if err != nil {
