@@ -21,7 +21,7 @@ type churnPlan struct {
 }
 
 // planChurns builds the churns of a configuration, and starts nothing.
-func (d *daemon) planChurns(c *config.Config, after *state) (*churnPlan, error) {
+func (d *daemon) planChurns(c *config.Config) (*churnPlan, error) {
 	p := &churnPlan{gone: map[string]*churning{}}
 	before := map[string]*churning{}
 	for _, one := range d.churns.list() {

@@ -96,7 +96,7 @@ func (d *daemon) plan(c *config.Config, found []config.Target) (*plan, error) {
 		}
 	}
 	var err error
-	p.churns, err = d.planChurns(c, p.after)
+	p.churns, err = d.planChurns(c)
 	return p, err
 }
 
