@@ -277,8 +277,10 @@ func TestReloadKeepsFigures(t *testing.T) {
 		t.Error("there are series of addresses that nobody asks for")
 	}
 	to("rate: max, connections: 2", more("requests_total", metric(before, "steadyprobe_requests_total")+1000))
+	changed := time.Now()
+	to("rate: max, connections: 3", func(string) bool { return time.Since(changed) > 2*schedule.Lead }) // the last ticks of the schedule are over
 	latencies := metric(before, "steadyprobe_latency_seconds_count")
-	to("rate: max, connections: 3", more("requests_total", metric(before, "steadyprobe_requests_total")+1000))
+	to("rate: max, connections: 2", more("requests_total", metric(before, "steadyprobe_requests_total")+1000))
 	if n := metric(before, "steadyprobe_latency_seconds_count"); n != latencies {
 		t.Errorf("the closed loop has added %v latencies", n-latencies)
 	}
