@@ -73,7 +73,7 @@ func (c *churning) options(d *daemon) churn.Options {
 		Logger:      d.options.Logger,
 	}
 	for _, s := range c.config.Steps {
-		o.Plan.Steps = append(o.Plan.Steps, churn.Step{Replicas: s.Replicas, Hold: s.Hold})
+		o.Plan.Steps = append(o.Plan.Steps, churn.Step{Replicas: *s.Replicas, Hold: s.Hold})
 	}
 	return o
 }
