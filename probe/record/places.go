@@ -106,6 +106,10 @@ type backends struct {
 type backend struct {
 	answers uint64
 	last    probe.Instant
+
+	marked uint64        // answers before the mark
+	before probe.Instant // last one before the mark
+	first  probe.Instant // first one since the mark, where there is one
 }
 
 func (b *backends) count(by *probe.Backend, now probe.Instant) {
@@ -117,8 +121,74 @@ func (b *backends) count(by *probe.Backend, now probe.Instant) {
 		one = &backend{}
 		b.all[by] = one
 	}
+	if one.answers == one.marked {
+		one.first = now
+	}
 	one.answers++
 	one.last = max(one.last, now)
+}
+
+// Sighting is when one backend answered, told by a mark (see [Recorder.Mark]).
+type Sighting struct {
+	Name    string
+	Before  probe.Instant // of the last answer before the mark; 0: there was none
+	First   probe.Instant // of the first one since the mark; 0: there was none
+	Last    probe.Instant // of the last one since the mark; 0: there was none
+	Answers uint64        // since the mark
+}
+
+// Mark begins a new span for what [Recorder.Sightings] tells. There is one
+// mark; the first span begins with the recorder.
+func (r *Recorder) Mark() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.backends.all {
+		one.marked, one.before = one.answers, one.last
+	}
+	r.failedLast = 0
+}
+
+// Sightings writes all backends that answered within the last hour by name to
+// list, whose room is used again, without those that had no place of their own.
+// It returns when the last request failed since the mark for which the probe
+// itself is not to blame, 0 where none did. An instant is that of the end of an
+// answer or a failure.
+func (r *Recorder) Sightings(list []Sighting) (seen []Sighting, failed probe.Instant) {
+	list = list[:0]
+	r.mu.Lock()
+	for by, one := range r.backends.all {
+		if by == r.backends.table.Other() {
+			continue
+		}
+		s := Sighting{Name: by.Name, Before: one.before, Answers: one.answers - one.marked}
+		if s.Answers > 0 {
+			s.First, s.Last = one.first, one.last
+		}
+		list = append(list, s)
+	}
+	failed = r.failedLast
+	r.mu.Unlock()
+	slices.SortFunc(list, func(x, y Sighting) int { return strings.Compare(x.Name, y.Name) })
+	return sightedTogether(list), failed
+}
+
+// sightedTogether is the same as together, for sightings.
+func sightedTogether(list []Sighting) []Sighting {
+	kept := list[:0]
+	for _, one := range list {
+		n := len(kept)
+		if n == 0 || kept[n-1].Name != one.Name {
+			kept = append(kept, one)
+			continue
+		}
+		to := &kept[n-1]
+		if to.First == 0 || one.First != 0 && one.First < to.First {
+			to.First = one.First
+		}
+		to.Before, to.Last = max(to.Before, one.Before), max(to.Last, one.Last)
+		to.Answers += one.Answers
+	}
+	return kept
 }
 
 // snapshot writes all backends by name to list, whose room is used again, and

@@ -50,6 +50,7 @@ type Recorder struct {
 	responses    responses
 	addresses    addresses
 	backends     backends
+	failedLast   probe.Instant // since the mark, and not by the probe's own fault; 0: never
 	chains       chains
 	window       window
 }
@@ -160,6 +161,9 @@ func (r *Recorder) Record(s *probe.Sample) {
 	open := &r.timeline.open
 	open.completed++
 	open.failed += uint32(result)
+	if result == Failed && !s.Outcome.Own() {
+		r.failedLast = max(r.failedLast, s.End)
+	}
 	if slow {
 		r.window.open.add(cell, 1)
 		open.max = max(open.max, cell)
