@@ -4,20 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
-)
-
-// The defaults of [Options].
-const (
-	DefaultPoll          = 50 * time.Millisecond
-	DefaultCallTimeout   = 10 * time.Second
-	DefaultStuckAfter    = 5 * time.Minute
-	DefaultRestoreWithin = 30 * time.Second
 )
 
 const (
@@ -27,76 +17,6 @@ const (
 	// longestBackOff is the most time between two attempts to scale.
 	longestBackOff = 30 * time.Second
 )
-
-// Options is what a [Cycle] is made of.
-type Options struct {
-	Name     string // of the churn, required
-	Plan     Plan   // required
-	Workload Workload
-	// Settle is how long everything must have matched before a scaling phase
-	// ends. 0: the phase ends with the first observation that matches.
-	Settle time.Duration
-	// DryRun says what would be scaled and scales nothing.
-	DryRun bool
-	// Phase is told every change of the churn phase, the first being to
-	// [probe.Settled] when Run begins, by the goroutine of Run. A scaling phase
-	// is told before Scale is called, so that no later tick is counted as
-	// settled. It must not block. May be nil.
-	Phase func(probe.ChurnPhase)
-
-	Poll          time.Duration // between two observations; 0: DefaultPoll
-	CallTimeout   time.Duration // of one call of the workload; 0: DefaultCallTimeout
-	StuckAfter    time.Duration // how long a step may take to converge; 0: DefaultStuckAfter
-	RestoreWithin time.Duration // how long Run may take to restore at its end; 0: DefaultRestoreWithin
-
-	Convergence *record.Boundaries // nil: those of record.DefaultBounds
-	Logger      *slog.Logger       // nil: nothing is logged
-}
-
-// complete sets defaults and names everything that is wrong.
-func (o *Options) complete() error {
-	var all []error
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf(format, args...))
-		}
-	}
-	check(o.Name == "", "name: want one")
-	check(o.Workload == nil, "workload: want one")
-	check(o.Settle < 0, "settle %v: want 0s or more", o.Settle)
-	if err := o.Plan.validate(); err != nil {
-		all = append(all, err)
-	}
-	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{"poll", &o.Poll, DefaultPoll},
-		{"call timeout", &o.CallTimeout, DefaultCallTimeout},
-		{"stuck after", &o.StuckAfter, DefaultStuckAfter},
-		{"restore within", &o.RestoreWithin, DefaultRestoreWithin},
-	} {
-		check(*d.value < 0, "%s %v: want more than 0s, or 0s for %v", d.name, *d.value, d.standard)
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-	}
-	if len(all) > 0 {
-		return fmt.Errorf("checking churn %q: %w", o.Name, errors.Join(all...))
-	}
-	if o.Phase == nil {
-		o.Phase = func(probe.ChurnPhase) {}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	o.Logger = o.Logger.With("churn", o.Name)
-	if o.Convergence == nil {
-		o.Convergence = record.DefaultBounds().Convergence
-	}
-	return nil
-}
 
 // mode is what a Cycle is about.
 type mode uint8

@@ -8,11 +8,14 @@ import (
 // Note is what a [Cycle] writes down before it changes anything, so that
 // whoever comes after it can put everything back.
 type Note struct {
-	// Held says that there is a baseline to put back. The four fields below mean
+	// Held says that there is a baseline to put back. The five fields below mean
 	// nothing without it.
 	Held     bool
-	Baseline int    // replicas before the first change
-	Set      int    // replicas that we asked for last, or are about to ask for
+	Baseline int // replicas before the first change
+	Set      int // replicas that we asked for last, or are about to ask for
+	// Before is the replicas that we had asked for before that. As long as the
+	// call for Set is under way, the workload may have either.
+	Before   int
 	Original string // what a [Keeper] said of the workload; empty where the count is all there is
 	// Deadline is the wall-clock time after which any instance may put the
 	// baseline back, because who wrote the note must have vanished.
@@ -27,8 +30,8 @@ type Note struct {
 type Notebook interface {
 	// Load returns the note, zero where there is none.
 	Load(ctx context.Context) (Note, error)
-	// Save replaces the note, and returns when it is safe. It must fail where
-	// this instance is not, or no longer, the elected one. An error of
+	// Save replaces the note, and returns when it is safe. It must fail with
+	// [Conflict] where this instance is not, or no longer, the elected one. An error of
 	// [Unreachable] or [Other] leaves open whether the note was replaced.
 	Save(ctx context.Context, n Note) error
 }
@@ -63,6 +66,14 @@ type Killer interface {
 	Kill(ctx context.Context, n int) error
 }
 
+// Floorer is a [Workload] that knows a count below which it must not be scaled,
+// whatever the configuration says.
+type Floorer interface {
+	// Floor returns that count, 0 where there is none. It is asked before the
+	// first step, and before every step to fewer replicas.
+	Floor(ctx context.Context, baseline int) (int, error)
+}
+
 // Traffic is what the targets that are tied to a churn have done since the
 // process started, all of them together. Failures that are the probe's own
 // (schedule/shutdown, connect/local_resource) are in neither count.
@@ -74,7 +85,7 @@ type Traffic struct {
 // Announcement is one thing that a [Cycle] did, for those who look at the
 // workload and not at the probe.
 type Announcement struct {
-	Reason  string // one word in CamelCase, from a closed list
+	Reason  string // one of the constants Announce…
 	Warning bool
 	Message string // one sentence
 }
