@@ -128,7 +128,8 @@ func (b *backends) count(by *probe.Backend, now probe.Instant) {
 	one.last = max(one.last, now)
 }
 
-// Sighting is when one backend answered, told by a mark (see [Recorder.Mark]).
+// Sighting is when one backend answered before and since a mark, see
+// [Recorder.Sightings].
 type Sighting struct {
 	Name    string
 	Before  probe.Instant // of the last answer before the mark; 0: there was none
@@ -137,39 +138,37 @@ type Sighting struct {
 	Answers uint64        // since the mark
 }
 
-// Mark begins a new span for what [Recorder.Sightings] tells. There is one
-// mark; the first span begins with the recorder.
-func (r *Recorder) Mark() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, one := range r.backends.all {
-		one.marked, one.before = one.answers, one.last
-	}
-	r.failedLast = 0
-}
-
 // Sightings writes all backends that answered within the last hour by name to
 // list, whose room is used again, without those that had no place of their own.
-// It returns when the last request failed since the mark for which the probe
-// itself is not to blame, 0 where none did. An instant is that of the end of an
-// answer or a failure.
-func (r *Recorder) Sightings(list []Sighting) (seen []Sighting, failed probe.Instant) {
+// An instant is that of the end of an answer. Where mark is set, a new span
+// begins with it, without a gap: there is one mark, and before the first one it
+// is the begin of the recorder.
+func (r *Recorder) Sightings(list []Sighting, mark bool) []Sighting {
 	list = list[:0]
 	r.mu.Lock()
 	for by, one := range r.backends.all {
-		if by == r.backends.table.Other() {
-			continue
+		if by != r.backends.table.Other() {
+			s := Sighting{Name: by.Name, Before: one.before, Answers: one.answers - one.marked}
+			if s.Answers > 0 {
+				s.First, s.Last = one.first, one.last
+			}
+			list = append(list, s)
 		}
-		s := Sighting{Name: by.Name, Before: one.before, Answers: one.answers - one.marked}
-		if s.Answers > 0 {
-			s.First, s.Last = one.first, one.last
+		if mark {
+			one.marked, one.before = one.answers, one.last
 		}
-		list = append(list, s)
 	}
-	failed = r.failedLast
 	r.mu.Unlock()
 	slices.SortFunc(list, func(x, y Sighting) int { return strings.Compare(x.Name, y.Name) })
-	return sightedTogether(list), failed
+	return sightedTogether(list)
+}
+
+// LastFailure returns when the last request ended that failed and for which the
+// probe itself is not to blame, 0 where none did.
+func (r *Recorder) LastFailure() probe.Instant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastFailure
 }
 
 // sightedTogether is the same as together, for sightings.

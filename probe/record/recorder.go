@@ -50,7 +50,7 @@ type Recorder struct {
 	responses    responses
 	addresses    addresses
 	backends     backends
-	failedLast   probe.Instant // since the mark, and not by the probe's own fault; 0: never
+	lastFailure  probe.Instant // that was not the probe's own; 0: there was none
 	chains       chains
 	window       window
 }
@@ -162,7 +162,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 	open.completed++
 	open.failed += uint32(result)
 	if result == Failed && !s.Outcome.Own() {
-		r.failedLast = max(r.failedLast, s.End)
+		r.lastFailure = max(r.lastFailure, s.End)
 	}
 	if slow {
 		r.window.open.add(cell, 1)

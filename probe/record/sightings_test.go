@@ -10,8 +10,8 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe"
 )
 
-// sighted records answers and failures of named backends, at times after a
-// second.
+// sighted records answers of named backends, and failures of nobody, at times
+// that count from the first second.
 type sighted struct {
 	table *probe.Backends
 	r     *Recorder
@@ -38,7 +38,7 @@ func TestSightingsSinceAMark(t *testing.T) {
 	s := newSighted(3)
 	check := func(what string, failed probe.Instant, want ...Sighting) {
 		t.Helper()
-		got, last := s.r.Sightings(nil)
+		got, last := s.r.Sightings(nil, false), s.r.LastFailure()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
@@ -54,8 +54,10 @@ func TestSightingsSinceAMark(t *testing.T) {
 	check("before any mark", at(3*time.Second),
 		Sighting{Name: "a", First: at(2 * time.Second), Last: at(2 * time.Second), Answers: 1},
 		Sighting{Name: "b", First: at(time.Second), Last: at(3 * time.Second), Answers: 2})
-	s.r.Mark()
-	check("at the mark", 0,
+	if diff := cmp.Diff(s.r.Sightings(nil, false), s.r.Sightings(nil, true)); diff != "" {
+		t.Errorf("told with the mark (-without +with):\n%s", diff)
+	}
+	check("at the mark", at(3*time.Second),
 		Sighting{Name: "a", Before: at(2 * time.Second)},
 		Sighting{Name: "b", Before: at(3 * time.Second)})
 	s.answer("c", 4*time.Second)
@@ -69,8 +71,8 @@ func TestSightingsSinceAMark(t *testing.T) {
 		Sighting{Name: "a", Before: at(2 * time.Second)},
 		Sighting{Name: "b", Before: at(3 * time.Second), First: at(5 * time.Second), Last: at(7 * time.Second), Answers: 2},
 		Sighting{Name: "c", First: at(4 * time.Second), Last: at(6 * time.Second), Answers: 2})
-	s.r.Mark()
-	check("at the second mark", 0,
+	s.r.Sightings(nil, true)
+	check("at the second mark", at(9*time.Second),
 		Sighting{Name: "a", Before: at(2 * time.Second)},
 		Sighting{Name: "b", Before: at(7 * time.Second)},
 		Sighting{Name: "c", Before: at(6 * time.Second)})
@@ -89,7 +91,7 @@ func TestOwnFailuresAreNoSightings(t *testing.T) {
 		if o == probe.ScheduleShutdown || o == probe.ConnectLocalResource {
 			want = 0
 		}
-		if _, got := s.r.Sightings(nil); got != want {
+		if got := s.r.LastFailure(); got != want {
 			t.Errorf("%v: the last failure was at %v, want %v", o, got, want)
 		}
 	}
@@ -106,13 +108,12 @@ func TestSightingsOfOneNameAreOne(t *testing.T) {
 		one.Backend = by
 		s.r.Record(one)
 	}
-	got, _ := s.r.Sightings(make([]Sighting, 5))
+	got := s.r.Sightings(make([]Sighting, 5), true)
 	want := []Sighting{{Name: "a", First: at(0), Last: at(2 * time.Second), Answers: 3}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("sightings (-want +got):\n%s", diff)
 	}
-	s.r.Mark()
-	got, _ = s.r.Sightings(got)
+	got = s.r.Sightings(got, false)
 	if diff := cmp.Diff([]Sighting{{Name: "a", Before: at(2 * time.Second)}}, got); diff != "" {
 		t.Errorf("sightings after the mark (-want +got):\n%s", diff)
 	}
@@ -120,10 +121,9 @@ func TestSightingsOfOneNameAreOne(t *testing.T) {
 
 func TestSightingsWithoutBackends(t *testing.T) {
 	r := New(Options{Clock: probe.NewClock()})
-	r.Mark()
-	r.Record(answered(at(time.Second), 0, netip.Addr{}, probe.ReadEOF))
-	if got, failed := r.Sightings(nil); len(got) != 0 || failed != at(time.Second) {
-		t.Errorf("got %v and the last failure at %v, want none and %v", got, failed, at(time.Second))
+	r.Record(answered(at(time.Second), 0, netip.Addr{}, probe.Success))
+	if got := r.Sightings(nil, true); len(got) != 0 {
+		t.Errorf("got %v, want none", got)
 	}
 }
 
@@ -132,11 +132,8 @@ func TestSightingsUseTheirRoom(t *testing.T) {
 	s := newSighted(10)
 	s.answer("a", 0)
 	s.answer("b", 0)
-	room, _ := s.r.Sightings(nil)
-	if n := testing.AllocsPerRun(100, func() {
-		s.r.Mark()
-		room, _ = s.r.Sightings(room)
-	}); n != 0 {
+	room := s.r.Sightings(nil, false)
+	if n := testing.AllocsPerRun(100, func() { room = s.r.Sightings(room, true) }); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
