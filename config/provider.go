@@ -240,6 +240,9 @@ func (c *checker) kubernetes(k *Kubernetes, files *files) {
 		k.Lease.Duration = defaultLease
 	} else if c.good(at) {
 		c.between(at, k.Lease.Duration, leastLease, mostLease)
+		if c.good(at) && k.Lease.Duration%time.Second != 0 {
+			c.fail(at, "%s is not whole seconds, which is all that a Lease can say; write for example %s", durationText(k.Lease.Duration), durationText(k.Lease.Duration.Round(time.Second)))
+		}
 	}
 }
 
