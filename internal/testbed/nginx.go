@@ -23,6 +23,7 @@ type NGINXOptions struct {
 	CA                *testcert.CA     // signs its certificate; nil: one of its own
 	Certificate       testcert.Options // what is special about its certificate
 	Backends          []string         // addresses that requests are passed to; none: nginx answers
+	Upstream          string           // further words of the upstream, in nginx's language
 	Locations         string           // further locations, in nginx's language
 	Server            string           // further lines of the server, in nginx's language
 	Addresses         []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"

@@ -62,7 +62,7 @@ func (n *NGINXServer) configuration(o NGINXOptions) string {
 		tickets = "off"
 	}
 	if len(o.Backends) > 0 {
-		upstream = "\tupstream backends { server " + strings.Join(o.Backends, "; server ") + "; keepalive 64; }"
+		upstream = "\tupstream backends { server " + strings.Join(o.Backends, "; server ") + "; keepalive 64; " + o.Upstream + " }"
 	}
 	timeout, requests := int(o.KeepaliveTimeout.Seconds()), o.KeepaliveRequests
 	if timeout == 0 {

@@ -146,15 +146,12 @@ func doorsFollow(t *testing.T, b *bed.Bed) {
 			var got map[string]bool
 			testbed.WaitFor(t, fmt.Sprintf("%v to pass requests to the %d pods", d.Kind, n), limit, func() bool {
 				got = map[string]bool{}
-				for range 20 * n {
+				for range 100 * n { // 5 connections of nginx to the Service for each pod
 					backend, err := ask(client, "https://"+strings.Replace(d.HTTPS, "127.0.0.1", "localhost", 1)+"/")
 					if err != nil {
 						return false // it passes to one that is gone
 					}
 					got[backend] = true
-					if d.Kind == bed.NGINXFixed {
-						continue // its connections to the Service are kept
-					}
 				}
 				return len(got) == n
 			})

@@ -92,7 +92,11 @@ func (b *Bed) Door(kind DoorKind, namespace, service string) *Door {
 			d.reloads.Add(1)
 		})
 	case NGINXFixed:
-		n := testbed.NGINX(b.t, testbed.NGINXOptions{Backends: []string{b.serviceAddress(namespace, service)}, Urgent: true})
+		n := testbed.NGINX(b.t, testbed.NGINXOptions{
+			// A connection is of one pod, and the one that was used last is used
+			// next: one that lasts would bear all the load.
+			Backends: []string{b.serviceAddress(namespace, service)}, Upstream: "keepalive_requests 20;", Urgent: true,
+		})
 		d.HTTP, d.HTTPS, d.CAFile = n.HTTP, n.HTTPS, n.CAFile
 	}
 	return d
