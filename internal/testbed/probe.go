@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -77,6 +78,18 @@ func (p *ProbeServer) Kill() {
 	if err := p.process.stop(os.Kill); err != nil {
 		p.t.Error(err)
 	}
+}
+
+// Scrape asks the daemon for its metrics. It may be called from any goroutine.
+func (p *ProbeServer) Scrape() (Scrape, error) {
+	code, text, err := fetch(p.client, "http://"+p.Address+"/metrics")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("asking for the metrics: status %d", code)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseScrape([]byte(text))
 }
 
 // Running reports whether the daemon has not ended.
