@@ -124,3 +124,23 @@ func (s Scrape) checkGrowth(before Scrape) error {
 	}
 	return nil
 }
+
+// Above returns how many samples of a family of histograms are above one of its
+// classic bounds, of the series that have all these labels, given as name, value,
+// …. It is NaN where there is no such bound.
+func (s Scrape) Above(name string, bound float64, labels ...string) float64 {
+	above := 0.0
+	for _, m := range s[name].GetMetric() {
+		if !hasLabels(m, labels) {
+			continue
+		}
+		below := math.NaN()
+		for _, b := range m.GetHistogram().GetBucket() {
+			if b.GetUpperBound() == bound {
+				below = float64(b.GetCumulativeCount())
+			}
+		}
+		above += float64(m.GetHistogram().GetSampleCount()) - below
+	}
+	return above
+}
