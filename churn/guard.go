@@ -1,6 +1,7 @@
 package churn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -45,4 +46,118 @@ func (g *Guard) validate() error {
 		all = append(all, fmt.Errorf("cooldown %v: want 0s or more", g.Cooldown))
 	}
 	return errors.Join(all...)
+}
+
+// limits are a guard's for one baseline.
+type limits struct{ floor, ceiling int }
+
+func (g *Guard) limits(baseline int) limits {
+	l := limits{floor: (baseline + 1) / 2, ceiling: 2 * baseline}
+	if g.Floor != nil {
+		l.floor = *g.Floor
+	}
+	if g.Ceiling != nil {
+		l.ceiling = *g.Ceiling
+	}
+	return l
+}
+
+// check says why a count is not allowed, empty where it is.
+func (l limits) check(to int) string {
+	switch {
+	case to < l.floor:
+		return fmt.Sprintf("to %d replicas is below the floor of %d", to, l.floor)
+	case to > l.ceiling:
+		return fmt.Sprintf("to %d replicas is above the ceiling of %d", to, l.ceiling)
+	}
+	return ""
+}
+
+// checkPlan says which step of a plan leads outside of the limits, empty where
+// none does. Without a step of replicas each kill adds to those before.
+func (l limits) checkPlan(p Plan, baseline int) string {
+	replicas := baseline
+	for cycle := 0; p.MaxCycles == 0 || cycle < p.MaxCycles; cycle++ {
+		begun := replicas
+		for i, s := range p.Steps {
+			to := s.from(replicas)
+			if why := l.check(to); why != "" && (to != replicas || s.Kill == 0 && to != baseline) {
+				return fmt.Sprintf("step %d %s", i+1, why)
+			}
+			replicas = to
+		}
+		if cycle > 0 && replicas >= begun { // it goes on like this
+			break
+		}
+	}
+	return ""
+}
+
+// checkPlan refuses a plan that leads outside of the limits, before anything is
+// changed, until there is another count. It reports whether it may begin.
+func (c *Cycle) checkPlan(ctx context.Context, baseline int) bool {
+	l := c.o.Guard.limits(baseline)
+	floor, err := c.floor(ctx, baseline)
+	if err != nil {
+		return false
+	}
+	l.floor = max(l.floor, floor)
+	c.limits = l
+	c.account.setLimits(l)
+	if why := l.checkPlan(c.o.Plan, baseline); why != "" {
+		c.refused = baseline
+		c.account.count(Refused)
+		c.shut(pause{trouble: trouble{Refused, fmt.Sprintf("%s, with a baseline of %d", why, baseline)}}, AnnounceRefused)
+		return false
+	}
+	return true
+}
+
+// mayGoDown reports whether a step may lead to fewer replicas. What it refuses
+// it has turned back.
+func (c *Cycle) mayGoDown(ctx context.Context, to int) bool {
+	floor, err := c.floor(ctx, c.baseline)
+	if err != nil {
+		return false
+	}
+	if why := (limits{max(c.limits.floor, floor), c.limits.ceiling}).check(to); why != "" {
+		c.account.count(Refused)
+		c.turnBack(trouble{Refused, "a step " + why}, AnnounceRefused)
+		return false
+	}
+	return true
+}
+
+// floor asks the workload for its floor. It has counted and shown an error that
+// it returns.
+func (c *Cycle) floor(ctx context.Context, baseline int) (int, error) {
+	f, ok := c.o.Workload.(Floorer)
+	if !ok {
+		return 0, nil
+	}
+	if time.Now().Before(c.retry) {
+		return 0, errLate
+	}
+	call, cancel := context.WithTimeout(ctx, c.o.CallTimeout)
+	defer cancel()
+	floor, err := f.Floor(call, baseline)
+	if err != nil {
+		err = fmt.Errorf("asking for the floor: %w", err)
+		c.failed(ctx, scaling, err)
+	}
+	return floor, err
+}
+
+// tooManyFail says how many requests have failed of late where those are too
+// many, empty where they are not or nobody knows yet.
+func (c *Cycle) tooManyFail(now time.Time) string {
+	share := c.o.Guard.AbortShare
+	if share == 0 || c.o.DryRun {
+		return ""
+	}
+	t, whole := c.flow.latest(now)
+	if !whole || float64(t.Failed) <= share*float64(t.Completed) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d requests failed within %v, more than %v %%", t.Failed, t.Completed, c.flow.window, 100*share)
 }

@@ -60,20 +60,49 @@ func (p Plan) validate() error {
 	return errors.Join(append(all, p.Hours.validate())...)
 }
 
+// from returns how many replicas a step leads to from as many.
+func (s Step) from(replicas int) int {
+	if s.Kill > 0 {
+		return replicas - s.Kill
+	}
+	return s.Replicas
+}
+
 // course is the way through a plan. It knows which step comes next and when
 // the hold of the one before it is over; whether that one has settled is the
 // machine's to say.
 type course struct {
-	steps []Step
-	index int       // of the next step
-	due   time.Time // when the hold before it is over; zero: at once
+	plan   Plan
+	random func(time.Duration) time.Duration // a time below another
+	index  int                               // of the next step
+	due    time.Time                         // when the hold before it is over; zero: at once
+	last   bool                              // that hold is the last one of a cycle
+	cycles int                               // that are done
 }
 
+// restart goes back to the first step.
+func (c *course) restart() { c.index, c.due, c.last = 0, time.Time{}, false }
+
 // next returns the step that comes next.
-func (c *course) next() Step { return c.steps[c.index] }
+func (c *course) next() Step { return c.plan.Steps[c.index] }
 
 // take goes on to the step after next, whose hold counts from at.
 func (c *course) take(at time.Time) {
-	c.due = at.Add(c.steps[c.index].Hold)
-	c.index = (c.index + 1) % len(c.steps)
+	c.due = at.Add(c.next().Hold)
+	if c.plan.Jitter > 0 {
+		c.due = c.due.Add(c.random(c.plan.Jitter + 1))
+	}
+	c.index = (c.index + 1) % len(c.plan.Steps)
+	c.last = c.index == 0
+}
+
+// turn is to be called when the hold is over, any number of times. It reports
+// whether a cycle has ended with it that was not counted yet.
+func (c *course) turn() bool {
+	if !c.last {
+		return false
+	}
+	c.last = false
+	c.cycles++
+	return true
 }
