@@ -13,7 +13,6 @@
 //	the time was over          unreachable
 //	there is no such program   not_found
 //	it must not be run         forbidden
-//	it is no program           refused
 //
 // The statuses are those of sysexits(3).
 package command

@@ -90,7 +90,7 @@ func unstarted(ctx context.Context, program string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		reason, remedy = churn.Forbidden, "; let the user of the daemon execute it"
 	case errors.Is(err, syscall.ENOEXEC):
-		reason, remedy = churn.Refused, "; a script needs a first line such as #!/bin/sh"
+		reason, remedy = churn.NotFound, "; a script needs a first line such as #!/bin/sh"
 	}
 	return wrong(reason, fmt.Errorf("starting %q: %w%s", program, bare(err), remedy))
 }

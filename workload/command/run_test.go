@@ -78,7 +78,7 @@ func TestHowProgramsEnd(t *testing.T) {
 			`starting "` + w.o.Folder + `/plain": permission denied; let the user of the daemon execute it`},
 		{"folder", []string{w.o.Folder}, churn.Forbidden,
 			`starting "` + w.o.Folder + `": permission denied; let the user of the daemon execute it`},
-		{"no program", []string{write(t, w, "text", "echo 2\n", 0o700)}, churn.Refused,
+		{"no program", []string{write(t, w, "text", "echo 2\n", 0o700)}, churn.NotFound,
 			`starting "` + w.o.Folder + `/text": exec format error; a script needs a first line such as #!/bin/sh`},
 	}
 	for _, test := range tests {

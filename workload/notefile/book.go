@@ -93,7 +93,8 @@ func (b *Book) Load(ctx context.Context) (churn.Note, error) {
 // not the elected one, with [churn.Forbidden] where the folder may not be
 // written to, and with [churn.Other] where writing fails, for example on a full
 // disk: the note before is there still, unless the last step failed, which is
-// to make its name safe.
+// to make its name safe. Where that says all that is needed, it does not fail:
+// a disk that cannot be written to is no reason not to restore.
 func (b *Book) Save(ctx context.Context, n churn.Note) error {
 	if err := ctx.Err(); err != nil {
 		return b.failed("writing", err)
@@ -113,10 +114,23 @@ func (b *Book) Save(ctx context.Context, n churn.Note) error {
 	if err == nil {
 		err = replaceFile(b.path(), text)
 	}
-	if err != nil {
+	if err != nil && !b.covers(n) {
 		return b.failed("writing", err)
 	}
 	return nil
+}
+
+// covers reports whether the note that is there already says all that whoever
+// comes next needs, once the baseline is put back: what to put back, and from
+// which counts.
+func (b *Book) covers(n churn.Note) bool {
+	text, err := readFile(b.path())
+	if err != nil {
+		return false
+	}
+	there, err := decode(b.churn, text)
+	return err == nil && there.Held && n.Held && n.Set == n.Baseline &&
+		there.Baseline == n.Baseline && there.Original == n.Original && there.Paused == n.Paused
 }
 
 // failed says what could not be done with the note.

@@ -84,7 +84,7 @@ func TestNotesOutliveTheBook(t *testing.T) {
 		name string
 		note churn.Note
 	}{
-		{"held", churn.Note{Held: true, Baseline: 4, Set: 2, Deadline: time.Date(2026, 11, 30, 23, 0, 0, 123456789, berlin)}},
+		{"held", churn.Note{Held: true, Baseline: 4, Set: 2, Before: 3, Deadline: time.Date(2026, 11, 30, 23, 0, 0, 123456789, berlin)}},
 		{"held and paused", churn.Note{Held: true, Baseline: 0, Set: 1, Deadline: time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC), Paused: true}},
 		{"with an original", churn.Note{Held: true, Baseline: 1, Set: 0, Original: `{"servers":["a\"b",` + "\n\t\x00 ü" + `]}`, Deadline: time.Unix(1, 0)}},
 		{"of an earlier boot", churn.Note{Held: true, Baseline: 3, Set: 5, Deadline: time.Now().Add(-30 * 24 * time.Hour).Round(0)}},
@@ -105,6 +105,33 @@ func TestNotesOutliveTheBook(t *testing.T) {
 				t.Errorf("loaded %+v, %v; saved %+v", got, err, test.note)
 			}
 		})
+	}
+}
+
+// TestAllOfANoteIsKept fills every field that a note has, also one that is added
+// some day.
+func TestAllOfANoteIsKept(t *testing.T) {
+	var n churn.Note
+	for i, v := 0, reflect.ValueOf(&n).Elem(); i < v.NumField(); i++ {
+		switch f := v.Field(i); f.Interface().(type) {
+		case bool:
+			f.SetBool(true)
+		case int:
+			f.SetInt(int64(i + 1))
+		case string:
+			f.SetString("kept")
+		case time.Time:
+			f.Set(reflect.ValueOf(time.Unix(int64(i+1), 0)))
+		default:
+			t.Fatalf("a note has a %s", f.Type())
+		}
+	}
+	text, err := encode("shop", n, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decode("shop", text); err != nil || !same(got, n) {
+		t.Errorf("kept %+v, %v; want %+v", got, err, n)
 	}
 }
 
@@ -182,7 +209,7 @@ func TestDraftOfACrash(t *testing.T) {
 	}
 }
 
-const held = `{"version":1,"churn":"shop","held":true,"baseline":4,"set":2,"deadline":"2026-11-30T23:00:00Z","paused":false,"saved_at":"2026-11-30T22:00:00Z","saved_by":"me"}`
+const held = `{"version":1,"churn":"shop","held":true,"baseline":4,"set":2,"before":3,"deadline":"2026-11-30T23:00:00Z","paused":false,"saved_at":"2026-11-30T22:00:00Z","saved_by":"me"}`
 
 // TestGarbageIsNoNote loads files that are no notes: all are errors, and none
 // is changed by being looked at.
@@ -200,10 +227,11 @@ func TestGarbageIsNoNote(t *testing.T) {
 		{"of a later version", `{"version":2,"churn":"shop","kept":true}`, "the file has version 2, and this program knows version 1"},
 		{"of another churn", strings.Replace(held, "shop", "basket", 1), `the file is the note of churn "basket"`},
 		{"unknown field", strings.Replace(held, `"held"`, `"hold"`, 1), `the file is no note: json: unknown field "hold"`},
-		{"without baseline", strings.Replace(held, `"baseline":4,`, "", 1), "the file is no note: it holds a baseline without saying baseline, set and deadline"},
-		{"without set", strings.Replace(held, `"set":2,`, "", 1), "the file is no note: it holds a baseline without saying baseline, set and deadline"},
-		{"without deadline", strings.Replace(held, `"deadline":"2026-11-30T23:00:00Z",`, "", 1), "the file is no note: it holds a baseline without saying baseline, set and deadline"},
-		{"negative", strings.Replace(held, `"set":2`, `"set":-2`, 1), "the file is no note: 4 replicas before and -2 set"},
+		{"without baseline", strings.Replace(held, `"baseline":4,`, "", 1), "the file is no note: it holds a baseline without saying baseline, set, before and deadline"},
+		{"without set", strings.Replace(held, `"set":2,`, "", 1), "the file is no note: it holds a baseline without saying baseline, set, before and deadline"},
+		{"without before", strings.Replace(held, `"before":3,`, "", 1), "the file is no note: it holds a baseline without saying baseline, set, before and deadline"},
+		{"without deadline", strings.Replace(held, `"deadline":"2026-11-30T23:00:00Z",`, "", 1), "the file is no note: it holds a baseline without saying baseline, set, before and deadline"},
+		{"negative", strings.Replace(held, `"set":2`, `"set":-2`, 1), "the file is no note: want 0 or more replicas, got 4, -2 and 3"},
 		{"no number", strings.Replace(held, `"set":2`, `"set":"two"`, 1), "the file is no note: json: cannot unmarshal string into Go struct field record.set of type int"},
 		{"huge", held + strings.Repeat(" ", mostBytes), "the file has more than 4194304 bytes"},
 	}
@@ -232,7 +260,7 @@ func TestGarbageIsNoNote(t *testing.T) {
 
 func TestWholeNoteIsRead(t *testing.T) {
 	got, err := decode("shop", []byte(held))
-	want := churn.Note{Held: true, Baseline: 4, Set: 2, Deadline: time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)}
+	want := churn.Note{Held: true, Baseline: 4, Set: 2, Before: 3, Deadline: time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}

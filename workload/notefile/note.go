@@ -20,8 +20,9 @@ type record struct {
 	Version  int        `json:"version"`
 	Churn    string     `json:"churn"`
 	Held     bool       `json:"held"`
-	Baseline *int       `json:"baseline,omitempty"` // this and the three below only where Held
+	Baseline *int       `json:"baseline,omitempty"` // this and the four below only where Held
 	Set      *int       `json:"set,omitempty"`
+	Before   *int       `json:"before,omitempty"`
 	Original string     `json:"original,omitempty"`
 	Deadline *time.Time `json:"deadline,omitempty"`
 	Paused   bool       `json:"paused"`
@@ -36,7 +37,7 @@ func encode(name string, n churn.Note, now time.Time) ([]byte, error) {
 	r := record{Version: version, Churn: name, Paused: n.Paused, SavedAt: now.UTC(), SavedBy: identity()}
 	if n.Held {
 		deadline := n.Deadline.UTC()
-		r.Held, r.Baseline, r.Set, r.Original, r.Deadline = true, &n.Baseline, &n.Set, n.Original, &deadline
+		r.Held, r.Baseline, r.Set, r.Before, r.Original, r.Deadline = true, &n.Baseline, &n.Set, &n.Before, n.Original, &deadline
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -76,14 +77,14 @@ func decode(name string, text []byte) (churn.Note, error) {
 		return churn.Note{}, fmt.Errorf("the file is the note of churn %q", r.Churn)
 	}
 	n := churn.Note{Paused: r.Paused}
-	switch known := r.Baseline != nil && r.Set != nil && r.Deadline != nil; {
+	switch known := r.Baseline != nil && r.Set != nil && r.Before != nil && r.Deadline != nil; {
 	case !r.Held:
 		return n, nil
 	case !known:
-		return churn.Note{}, errors.New("the file is no note: it holds a baseline without saying baseline, set and deadline")
-	case *r.Baseline < 0 || *r.Set < 0:
-		return churn.Note{}, fmt.Errorf("the file is no note: %d replicas before and %d set", *r.Baseline, *r.Set)
+		return churn.Note{}, errors.New("the file is no note: it holds a baseline without saying baseline, set, before and deadline")
+	case min(*r.Baseline, *r.Set, *r.Before) < 0:
+		return churn.Note{}, fmt.Errorf("the file is no note: want 0 or more replicas, got %d, %d and %d", *r.Baseline, *r.Set, *r.Before)
 	}
-	n.Held, n.Baseline, n.Set, n.Original, n.Deadline = true, *r.Baseline, *r.Set, r.Original, *r.Deadline
+	n.Held, n.Baseline, n.Set, n.Before, n.Original, n.Deadline = true, *r.Baseline, *r.Set, *r.Before, r.Original, *r.Deadline
 	return n, nil
 }

@@ -32,6 +32,14 @@ func mount(t *testing.T) (folder string) {
 	return folder
 }
 
+// fill writes a file until the disk is full.
+func fill(t *testing.T, folder, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+}
+
 // TestFullDisk saves on a disk that has become full: the note before stays, and
 // can be given up.
 func TestFullDisk(t *testing.T) {
@@ -42,10 +50,7 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Save(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	filler := filepath.Join(folder, "filler")
-	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("filling the disk: %v", err)
-	}
+	fill(t, folder, "filler")
 
 	err := b.Save(t.Context(), churn.Note{Held: true, Baseline: 4, Set: 3})
 	if !errors.Is(err, syscall.ENOSPC) || reasonOf(err) != churn.Other || !strings.Contains(err.Error(), `writing the note of churn "shop"`) {
@@ -57,8 +62,26 @@ func TestFullDisk(t *testing.T) {
 	if strings.Contains(files(t, folder), ".new") {
 		t.Errorf("a draft was left: %s", files(t, folder))
 	}
+	// To put the baseline back, nobody needs to know more than is there.
+	restoring := churn.Note{Held: true, Baseline: 4, Set: 4, Before: 2}
+	if err := b.Save(t.Context(), restoring); err != nil {
+		t.Errorf("Save before the baseline is put back: %v", err)
+	}
+	for name, more := range map[string]churn.Note{
+		"another baseline": {Held: true, Baseline: 5, Set: 5, Before: 2},
+		"an original":      {Held: true, Baseline: 4, Set: 4, Before: 2, Original: "more"},
+		"a pause":          {Held: true, Baseline: 4, Set: 4, Before: 2, Paused: true},
+	} {
+		if err := b.Save(t.Context(), more); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Save of %s: %v", name, err)
+		}
+	}
 	if err := b.Save(t.Context(), churn.Note{}); err != nil {
 		t.Errorf("giving the note up: %v", err)
+	}
+	fill(t, folder, "more")
+	if err := b.Save(t.Context(), restoring); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Save without a note before: %v", err)
 	}
 	if n, err := b.Load(t.Context()); err != nil || n != (churn.Note{}) {
 		t.Errorf("loaded %+v, %v; want none", n, err)
@@ -69,7 +92,7 @@ func TestFullDisk(t *testing.T) {
 // written: there may be something to restore.
 func TestLeadingOnAFullDisk(t *testing.T) {
 	folder := mount(t)
-	_ = os.WriteFile(filepath.Join(folder, "filler"), make([]byte, 1<<20), 0o600) // until it is full
+	fill(t, folder, "filler")
 	b := open(t, folder, "shop")
 	leading(t, b)
 	if b.Leader() != identity() {
