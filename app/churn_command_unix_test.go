@@ -17,7 +17,6 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/internal/faultdoor"
-	"github.com/steadyprobe/steadyprobe/web"
 	"github.com/steadyprobe/steadyprobe/workload/notefile"
 )
 
