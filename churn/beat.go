@@ -25,13 +25,16 @@ func (c *Cycle) beat(ctx context.Context) {
 	now := time.Now()
 	if !c.seen {
 		c.seen = true
-		if !c.changed && c.machine.want != o.Desired { // else it may still be scaling to that, since the Run before
+		if !c.unsure && c.machine.want != o.Desired { // else it may still be scaling to that, since the Run before
 			c.machine = newMachine(c.o.Settle, o.Desired)
 			c.tell(now)
 		}
 	}
 	c.look(now, o)
 	if err != nil && (c.mode == cycling || c.mode == beginning) {
+		if c.cooldown.reason == Refused { // by a call; now it can be seen when that is over
+			c.cooldown = pause{}
+		}
 		c.yield(trouble{Refused, err.Error()})
 	} else if c.mode == beginning {
 		c.begin(ctx, now, o)
@@ -89,10 +92,10 @@ func (c *Cycle) recognise(o Observation) {
 			// To kill once more would be one too many, should it still take effect.
 			c.turnBack(trouble{reasonOf(c.errs[scaling]), fmt.Sprint(c.errs[scaling])}, AnnouncePaused)
 		}
+	case c.mode == restoring && (o.Desired == c.baseline || c.owesPutBack()): // what was wanted, or a Keeper's to judge
 	case slices.Contains(c.unclear, o.Desired):
 		c.open = false
 		c.accepted(o.Desired)
-	case c.mode == restoring && (o.Desired == c.baseline || c.owesPutBack()): // what was wanted, or a Keeper's to judge
 	case unsure && c.between(o.Desired):
 		c.set = o.Desired
 	default:

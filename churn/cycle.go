@@ -97,6 +97,7 @@ type Cycle struct {
 	limits    limits
 	rehearsed bool // a dry run was announced
 	refused   int  // the baseline for which the plan was refused; -1: none was
+	refusedAt time.Time
 }
 
 // running is one call of Run.

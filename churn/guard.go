@@ -94,7 +94,7 @@ func (l limits) checkPlan(p Plan, baseline int) string {
 }
 
 // checkPlan refuses a plan that leads outside of the limits, before anything is
-// changed, until there is another count. It reports whether it may begin.
+// changed. It reports whether it may begin.
 func (c *Cycle) checkPlan(ctx context.Context, baseline int) bool {
 	l := c.o.Guard.limits(baseline)
 	floor, err := c.floor(ctx, baseline)
@@ -105,9 +105,12 @@ func (c *Cycle) checkPlan(ctx context.Context, baseline int) bool {
 	c.limits = l
 	c.account.setLimits(l)
 	if why := l.checkPlan(c.o.Plan, baseline); why != "" {
-		c.refused = baseline
-		c.account.count(Refused)
-		c.shut(pause{trouble: trouble{Refused, fmt.Sprintf("%s, with a baseline of %d", why, baseline)}}, AnnounceRefused)
+		refusal := pause{trouble: trouble{Refused, fmt.Sprintf("%s, with a baseline of %d", why, baseline)}}
+		if refusal != c.shown { // else it is the floor of the workload that was looked at again
+			c.account.count(Refused)
+		}
+		c.refused, c.refusedAt = baseline, time.Now()
+		c.shut(refusal, AnnounceRefused)
 		return false
 	}
 	return true
@@ -160,4 +163,11 @@ func (c *Cycle) tooManyFail(now time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d requests failed within %v, more than %v %%", t.Failed, t.Completed, c.flow.window, 100*share)
+}
+
+// stillRefused reports whether the plan was refused for this baseline. It is
+// looked at again after the cooldown, as the workload may have another floor.
+func (c *Cycle) stillRefused(now time.Time, baseline int) bool {
+	again := c.o.Guard.Cooldown
+	return baseline == c.refused && (again == 0 || now.Sub(c.refusedAt) < again)
 }

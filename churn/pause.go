@@ -27,7 +27,7 @@ func (c *Cycle) begin(ctx context.Context, now time.Time, o Observation) {
 		c.shut(why, AnnouncePaused)
 		return
 	}
-	if o.Desired == c.refused || !c.release(ctx) || !c.checkPlan(ctx, o.Desired) {
+	if c.stillRefused(now, o.Desired) || !c.release(ctx) || !c.checkPlan(ctx, o.Desired) {
 		return
 	}
 	c.baseline, c.set, c.original, c.left = o.Desired, o.Desired, "", false
@@ -181,6 +181,7 @@ func (c *Cycle) rest() {
 	c.unclear, c.open = nil, false
 	c.failures, c.retry = 0, time.Time{}
 	c.forgetStep()
+	c.answers.called, c.outage.kill = time.Time{}, time.Time{}
 	c.course.due = time.Time{}
 	c.account.setNext(time.Time{}, Step{})
 	c.succeeded(scaling)
