@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -131,11 +132,23 @@ func (c *client) get(ctx context.Context, path []string) ([]byte, error) {
 	return c.do(ctx, request{verb: http.MethodGet, path: path})
 }
 
-// serverOf returns the address of a server without its user.
+// checkServer says why the address of a server cannot be used, without showing
+// more of it than may be seen.
+func checkServer(host string) error {
+	switch u, err := url.Parse(host); {
+	case err != nil || u.Host == "":
+		return errors.New("the server's address cannot be read")
+	case u.User != nil:
+		return errors.New("the server's address has a user in it, which would be seen in logs; write it under users")
+	}
+	return nil
+}
+
+// serverOf returns the address of a server that checkServer has nothing against.
 func serverOf(host string) string {
 	u, err := url.Parse(host)
-	if err != nil || u.Host == "" {
-		return "an address that cannot be read"
+	if err != nil {
+		return ""
 	}
 	return u.Scheme + "://" + u.Host
 }

@@ -106,6 +106,9 @@ func (o *ClusterOptions) fromFile() (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("reading context %q of kubeconfig %q: %w", name, o.Kubeconfig, err)
 	}
+	if err := checkServer(config.Host); err != nil {
+		return nil, "", fmt.Errorf("reading context %q of kubeconfig %q: %w", name, o.Kubeconfig, err)
+	}
 	if o.Namespace == "" {
 		o.Namespace = raw.Contexts[name].Namespace
 	}

@@ -18,20 +18,31 @@ func redirectLogs(logger *slog.Logger) {
 	klogOnce.Do(func() { klog.SetSlogLogger(slog.New(quiet{logger.Handler()})) })
 }
 
-// quiet is a handler that takes everything as debug.
+// quiet is a handler that takes what is worth reading as debug.
 type quiet struct{ slog.Handler }
 
-func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
-	return q.Handler.Enabled(ctx, slog.LevelDebug)
+// wordy is where client-go begins to log whole requests and answers: its
+// verbosity n is level -n.
+const wordy = slog.Level(-3)
+
+// Enabled reports whether a record is logged, given the level that client-go
+// wants.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level > wordy && q.Handler.Enabled(ctx, slog.LevelDebug)
 }
+
+// Handle logs a record.
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = slog.LevelDebug
 	return q.Handler.Handle(ctx, r)
 }
 
+// WithAttrs returns the handler with attributes.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
-func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
+
+// WithGroup returns the handler with a group.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
 // warnings takes what the server warns of.
 type warnings struct{ logger *slog.Logger }
