@@ -203,6 +203,8 @@ func (b *Bed) startAPIServer(etcd string) {
 		// It taints new nodes until a controller, which is not started, has seen
 		// the kubelet's lease, which is not kept.
 		"--disable-admission-plugins=TaintNodesByCondition",
+		// How long it waits for watches when it is stopped.
+		"--request-timeout=5s",
 		"--profiling=false",
 	)
 	b.await(apiServer, b.apiServerReady)
