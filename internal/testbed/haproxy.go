@@ -22,7 +22,7 @@ type HAProxyOptions struct {
 	Certificate      testcert.Options // what is special about its certificate
 	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
 	Slots            int              // servers slot1, slot2 and so on of the backend "servers", which Ask fills while HAProxy runs
-	Backend          string           // further lines of the backend, in HAProxy's language
+	Backend          string           // further lines of the backend, in HAProxy's language, such as servers of its own
 	TCP              bool             // connections are passed to the backends as they are; from HTTPS after TLS has ended
 	Bind             string           // further words of both bind lines, such as "accept-proxy"
 	BindTLS          string           // further words of the bind line of HTTPS

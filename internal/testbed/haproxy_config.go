@@ -88,7 +88,7 @@ func (h *HAProxyServer) frontend(o HAProxyOptions) string {
 			fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
 		}
 	}
-	if len(o.Backends) == 0 && o.Slots == 0 {
+	if len(o.Backends) == 0 && o.Slots == 0 && o.Backend == "" {
 		fmt.Fprintf(&b, "\thttp-request return status 200 content-type text/plain file %s\n", h.path("body"))
 		return b.String()
 	}
