@@ -28,8 +28,12 @@ type Options struct {
 	ConfigFile    string              // not used by Demo
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
-	Logger        *slog.Logger
-	Version       string // of the program
+	// StorageFolder is where what outlives the process is kept, below folders of
+	// its own; empty: nowhere.
+	StorageFolder   string
+	EnableLifecycle bool // churns may be controlled over HTTP
+	Logger          *slog.Logger
+	Version         string // of the program
 	// Listening is told the addresses once the endpoints are served; nil: nobody.
 	Listening func(main []net.Addr, health net.Addr)
 }
@@ -90,7 +94,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("loading --config.file: %w", err)
 	}
-	if err := Check(loaded); err != nil {
+	if err := errors.Join(Check(loaded), checkStorage(loaded, o.StorageFolder)); err != nil {
 		return err
 	}
 	d := &daemon{options: o, config: loaded, loaded: time.Now()}
@@ -112,6 +116,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.engine.close()
+	defer d.churns.close() // where it does not come to an end in order
 	endpoints, err := d.serve(listeners)
 	if err != nil {
 		return err
@@ -155,6 +160,9 @@ func (d *daemon) build() error {
 		return err
 	}
 	if err := d.buildTargets(histograms); err != nil {
+		if d.churns != nil {
+			d.churns.close()
+		}
 		d.engine.close()
 		return err
 	}
@@ -185,7 +193,7 @@ func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
 		return err
 	}
 	d.observer = newObserver(d.engine.clock, d.options.Logger, d.targets())
-	if err := d.exporter.SetChurns(d.churns.exported(d)); err != nil {
+	if err := d.exporter.SetChurns(d.churns.exported()); err != nil {
 		return err
 	}
 	return d.exporter.SetTargets(exported)
@@ -217,7 +225,7 @@ func (d *daemon) start(ctx context.Context) {
 			d.engine.pacing.add(p.target, from.Add(schedule.Spread(uint64(i), p.rate)), 0)
 		})
 	}
-	d.churns.start(d.options.Logger)
+	d.churns.start()
 	d.ready.Store(true)
 	d.options.Logger.Info("Probing", "targets", len(d.probed))
 }

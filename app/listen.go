@@ -127,6 +127,8 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
+		Lifecycle:    d.options.EnableLifecycle,
+		ControlChurn: d.churns.control,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,
 	})

@@ -260,7 +260,7 @@ func TestDryRunScalesNothing(t *testing.T) {
 		if s := b.snapshot(); s.State != Stopped {
 			t.Errorf("state %v at the end", s.State)
 		}
-		want := `level=INFO msg="churn begins" baseline_replicas=2 dry_run=true
+		want := `level=WARN msg="this is a dry run: what would be scaled is said and not done; dry_run: false ends that" baseline_replicas=2
 level=INFO msg="would scale" from=2 to=4
 level=INFO msg="would scale" from=4 to=2
 level=INFO msg="would scale" from=2 to=4

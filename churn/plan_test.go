@@ -11,7 +11,7 @@ import (
 
 func TestCourse(t *testing.T) {
 	start := time.Now()
-	c := course{steps: []Step{{4, 10 * time.Second}, {2, 3 * time.Second}, {2, time.Second}}}
+	c := course{plan: Plan{Steps: []Step{{Replicas: 4, Hold: 10 * time.Second}, {Replicas: 2, Hold: 3 * time.Second}, {Replicas: 2, Hold: time.Second}}}}
 	for i, want := range []struct {
 		replicas int
 		at       time.Duration // of the scale call
@@ -48,7 +48,9 @@ func TestOptions(t *testing.T) {
 		{"no workload", func(o *Options) { o.Workload = nil }, []string{`checking churn "shop": workload: want one`}},
 		{"no steps", func(o *Options) { o.Plan = Plan{} }, []string{`checking churn "shop": steps: want at least one`}},
 		{
-			"bad steps", func(o *Options) { o.Plan.Steps = []Step{{-1, time.Second}, {2, 0}, {3, -time.Second}} },
+			"bad steps", func(o *Options) {
+				o.Plan.Steps = []Step{{Replicas: -1, Hold: time.Second}, {Replicas: 2, Hold: 0}, {Replicas: 3, Hold: -time.Second}}
+			},
 			[]string{
 				`checking churn "shop": step 1: -1 replicas: want 0 or more`,
 				`step 2: hold 0s: want more than 0s`,

@@ -29,16 +29,20 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default().HelpLong(serveHelp)
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
+	lifecycle := c.Flag("web.enable-lifecycle", "Let who reaches the API pause, resume and restore churns (POST).").Bool()
+	storage := c.Flag("storage.path", "Folder for what outlives the process: the notes of churns that have no place of their own for it. Made when it is needed.").PlaceHolder("FOLDER").String()
 	flags := addWebFlags(c, ":10115")
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
 		defer outliveHangUps(logger)()
 		err := app.Run(ctx, app.Options{
-			ConfigFile:    *file,
-			Web:           flags,
-			HealthAddress: *health,
-			Logger:        logger,
-			Version:       version.Version,
+			ConfigFile:      *file,
+			Web:             flags,
+			HealthAddress:   *health,
+			StorageFolder:   *storage,
+			EnableLifecycle: *lifecycle,
+			Logger:          logger,
+			Version:         version.Version,
 		})
 		var problems *config.Errors
 		if *file == defaultFile && errors.As(err, &problems) && errors.Is(err, fs.ErrNotExist) {

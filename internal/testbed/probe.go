@@ -1,7 +1,9 @@
 package testbed
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -29,17 +31,17 @@ type ProbeServer struct {
 }
 
 // Probe starts the program that BuildProbe returned as a daemon with a
-// configuration file's text. It ends with the test, and its targets are started
+// configuration file's text, and with further flags. It ends with the test, and its targets are started
 // on return.
 //
 // It is urgent: it shares the machine with who watches, and maybe with much
 // else, where it would have one of its own.
-func Probe(t Owner, program, configuration string) *ProbeServer {
+func Probe(t Owner, program, configuration string, flags ...string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = []string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}
+	p.args = append([]string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}, flags...)
 	p.urgent = urgentProbe
-	p.start(p.ready)
+	p.Start()
 	return p
 }
 
@@ -49,7 +51,7 @@ func ProbeDemo(t Owner, program string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
 	p.args = []string{"demo", "--web.listen-address=" + p.Address}
-	p.start(p.ready)
+	p.Start()
 	return p
 }
 
@@ -63,8 +65,39 @@ func (p *ProbeServer) ready() bool {
 	return err == nil && code == http.StatusOK
 }
 
+// Start starts the daemon again, with the same configuration file and address,
+// and returns when its targets are started.
+func (p *ProbeServer) Start() { p.t.Helper(); p.start(p.ready) }
+
 // Stop ends the daemon and waits.
 func (p *ProbeServer) Stop() { p.t.Helper(); p.stop() }
+
+// Kill ends the daemon as a crash would, and waits.
+func (p *ProbeServer) Kill() {
+	p.t.Helper()
+	if err := p.process.stop(os.Kill); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// Scrape asks the daemon for its metrics. It may be called from any goroutine.
+func (p *ProbeServer) Scrape() (Scrape, error) {
+	code, text, err := fetch(p.client, "http://"+p.Address+"/metrics")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("asking for the metrics: status %d", code)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseScrape([]byte(text))
+}
+
+// Running reports whether the daemon has not ended.
+func (p *ProbeServer) Running() bool { return p.process.running() }
+
+// Output returns the end of what the daemon printed, up to 1 MB, over all its
+// starts.
+func (p *ProbeServer) Output() string { return tail(p.output, 1<<20) }
 
 // Starve takes the processor away from the daemon: again and again it is
 // stopped for a while and then runs for a while, until the function that

@@ -1,0 +1,232 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/steadyprobe/steadyprobe/churn"
+)
+
+const (
+	sweepEvery = 30 * time.Second
+	sweepLease = 15 * time.Second // how long one restore may take
+)
+
+// Sweeper restores what instances left that have vanished: it looks at the
+// Leases of all churns in our namespace, also of those that this instance has
+// never heard of. Where the deadline of a note has passed, and nobody renews
+// the lease, it takes the lease and puts the baseline back, provided that the
+// workload still has the count that the note tells of; else somebody else has
+// scaled it meanwhile, and it is left alone. Then the note is released.
+type Sweeper struct {
+	cluster *Cluster
+	logger  *slog.Logger
+	events  *events
+	seen    map[string]sighting // by name of the Lease
+}
+
+// sighting is since when a Lease is seen unchanged. Only our own clock counts.
+type sighting struct {
+	renewed string
+	since   time.Time
+}
+
+// Sweeper returns one for our namespace.
+func (c *Cluster) Sweeper() *Sweeper {
+	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}}
+}
+
+// Run looks at the Leases at once and then every 30 s, until ctx ends, and
+// returns nil. What it does and what keeps it from that is logged. It is called
+// once.
+func (s *Sweeper) Run(ctx context.Context) error {
+	s.events = newEvents(s.cluster)
+	var writing sync.WaitGroup
+	writing.Go(s.events.run)
+	defer writing.Wait()
+	defer s.events.close()
+	var trouble churn.Reason
+	for {
+		err := s.sweep(ctx)
+		reason := churn.NoReason
+		if err != nil {
+			reason = reasonOf(err)
+		}
+		if ctx.Err() == nil && reason != trouble {
+			trouble = reason
+			if err != nil {
+				s.logger.Warn("looking for what vanished instances left fails", "reason", reason.String(), "err", err)
+			}
+		}
+		t := time.NewTimer(sweepEvery)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// sweep looks once.
+func (s *Sweeper) sweep(ctx context.Context) error {
+	list := metav1.ListOptions{LabelSelector: labels.Set{leaseLabel: "true"}.String()}
+	body, err := s.cluster.client.do(ctx, request{
+		verb: http.MethodGet, path: groupPath(leases, s.cluster.namespace, "leases"), list: &list,
+	})
+	if err != nil {
+		return s.cluster.client.explain("listing", fmt.Sprintf("Leases in %q", s.cluster.namespace), err)
+	}
+	var all coordinationv1.LeaseList
+	if err := json.Unmarshal(body, &all); err != nil {
+		return s.cluster.client.explain("listing", "Leases", wrong(churn.Other, "%w", err))
+	}
+	there := map[string]bool{}
+	for i := range all.Items {
+		object := &all.Items[i]
+		there[object.Name] = true
+		if n, ok := s.abandoned(object, time.Now()); ok {
+			s.restore(ctx, object, n)
+		}
+	}
+	for name := range s.seen {
+		if !there[name] {
+			delete(s.seen, name)
+		}
+	}
+	return nil
+}
+
+// abandoned reports whether a Lease has a note that nobody cares for any more.
+func (s *Sweeper) abandoned(object *coordinationv1.Lease, now time.Time) (churn.Note, bool) {
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&object.Spec)
+	renewed := record.HolderIdentity + " " + record.RenewTime.UTC().Format(time.RFC3339Nano)
+	if s.seen[object.Name].renewed != renewed {
+		s.seen[object.Name] = sighting{renewed, now}
+	}
+	n, err := readNote(object.Annotations)
+	if err != nil || !n.Held || !now.After(n.Deadline) {
+		return n, false // one that cannot be read is reported by whoever is elected
+	}
+	patience := time.Duration(record.LeaseDurationSeconds) * time.Second
+	return n, record.HolderIdentity == "" || now.Sub(s.seen[object.Name].since) > patience
+}
+
+// restore takes the lease, puts back what is to be put back, and gives the
+// lease up.
+func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n churn.Note) {
+	log := s.logger.With("churn", object.Annotations[nameAnnotation], "lease", object.Namespace+"/"+object.Name,
+		"workload", object.Annotations[workloadAnnotation], "baseline_replicas", n.Baseline)
+	l := newLease(s.cluster, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
+	l.name, l.identity = object.Name, s.cluster.identity+"/sweeper"
+	if err := l.take(ctx, object); err != nil {
+		log.Debug("a lease cannot be taken", "err", err) // another one was faster
+		return
+	}
+	// What was begun is ended: it is short, and half of it would be no restore.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLease)
+	defer cancel()
+	t, what, err := s.putBack(ctx, l, object, n)
+	if err != nil {
+		log.Warn("restoring what a vanished instance left fails, and is tried again", "reason", reasonOf(err).String(),
+			"err", s.cluster.client.explain("restoring", object.Annotations[workloadAnnotation], err))
+	} else {
+		if err := l.save(ctx, churn.Note{Paused: n.Paused}, "", ""); err != nil {
+			log.Warn("releasing the note of a vanished instance fails, and is tried again", "err", s.cluster.client.explain("writing", "the Lease", err))
+		}
+		log.Warn("an instance has vanished in mid-churn", "done", what)
+		s.events.announce(t, churn.Announcement{Reason: churn.AnnounceRestored, Warning: true, Message: "An instance has vanished in mid-churn: " + what + "."})
+	}
+	if err := l.release(ctx); err != nil {
+		log.Debug("a lease could not be given up, and is free when it expires", "err", err)
+	}
+}
+
+// take becomes the holder of a Lease that is as it was seen.
+func (l *lease) take(ctx context.Context, object *coordinationv1.Lease) error {
+	if err := l.lock(ctx); err != nil {
+		return err
+	}
+	defer l.unlock()
+	object = object.DeepCopy()
+	object.APIVersion, object.Kind = leases.String(), "Lease" // lists leave that out
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&object.Spec)
+	now := metav1.Now()
+	return l.write(ctx, http.MethodPut, l.path(l.name), object, resourcelock.LeaderElectionRecord{
+		HolderIdentity: l.identity, LeaseDurationSeconds: int(l.duration / time.Second),
+		AcquireTime: now, RenewTime: now, LeaderTransitions: record.LeaderTransitions + 1,
+	})
+}
+
+// putBack restores the baseline of the workload that a Lease tells of, and says
+// what came of it. Without an error there is nothing left to be done.
+func (s *Sweeper) putBack(ctx context.Context, l *lease, object *coordinationv1.Lease, n churn.Note) (target, string, error) {
+	o, err := decodeObject(object.Annotations[workloadAnnotation])
+	t := target{object: o, uid: object.Annotations[uidAnnotation]}
+	switch {
+	case err != nil:
+		return t, "", wrong(churn.Refused, "%w", err)
+	case platform(o.namespace):
+		return t, "", wrong(churn.Refused, "namespace %q belongs to the platform", o.namespace)
+	case n.Original != "":
+		return t, "", wrong(churn.Refused, "its original state is more than a count")
+	}
+	ctx, cancel, err := l.fence(ctx)
+	if err != nil {
+		return t, "", err
+	}
+	defer cancel()
+	c := s.cluster.client
+	body, err := c.get(ctx, o.path("scale"))
+	if err == nil {
+		var read scaleState
+		if read, err = decodeScale(body); err == nil {
+			var what string
+			what, err = s.decide(ctx, t, n, read, s.cluster.namespace+"/"+object.Annotations[nameAnnotation])
+			return t, what, err
+		}
+	}
+	if reasonOf(err) == churn.NotFound {
+		return t, "the workload is gone", nil
+	}
+	return t, "", err
+}
+
+// decide puts the baseline back where the workload is still ours.
+func (s *Sweeper) decide(ctx context.Context, t target, n churn.Note, read scaleState, owner string) (string, error) {
+	switch {
+	case t.uid != "" && read.uid != "" && t.uid != read.uid:
+		return "the workload is another one of that name, and left alone", nil
+	case read.desired == n.Baseline:
+		return fmt.Sprintf("it has its baseline of %d replicas", n.Baseline), nil
+	case !slices.Contains([]int{n.Set, n.Before}, read.desired):
+		return fmt.Sprintf("somebody else scaled it to %d replicas, it is left alone", read.desired), nil
+	}
+	body, err := s.cluster.client.get(ctx, t.object.path())
+	if err != nil {
+		return "", err
+	}
+	state, err := decodeWorkload(body)
+	if err != nil {
+		return "", err
+	}
+	// Without an annotation its owner wants no churn, which a restore is not.
+	if got := state.annotations[ChurnAnnotation]; got != "" && got != owner {
+		return fmt.Sprintf("it belongs to churn %q meanwhile, and is left alone", got), nil
+	}
+	if _, err := patchScale(ctx, s.cluster.client, t.object, read, n.Baseline); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("its baseline of %d replicas is restored from %d", n.Baseline, read.desired), nil
+}
