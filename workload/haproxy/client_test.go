@@ -22,11 +22,11 @@ func TestOptions(t *testing.T) {
 	}{
 		{"path", Options{Socket: "/run/haproxy/admin.sock", Backend: "shop"}, ""},
 		{"address", Options{Socket: "[::1]:9999", Backend: "a-B_c.d:1", Mode: Weight}, ""},
-		{"nothing", Options{}, "socket \"\": want an absolute path or HOST:PORT\nbackend \"\": want a name of letters, digits and - _ . :"},
+		{"nothing", Options{}, "socket \"\": want an absolute path or HOST:PORT\nbackend \"\": want its name, letters, digits and -_.: alone"},
 		{"relative", Options{Socket: "admin.sock", Backend: "shop"}, `socket "admin.sock": want an absolute path or HOST:PORT`},
 		{"no host", Options{Socket: ":9999", Backend: "shop"}, `socket ":9999": want an absolute path or HOST:PORT`},
-		{"more than a name", Options{Socket: "/s", Backend: "shop;shutdown frontend door"}, `backend "shop;shutdown frontend door": want a name of letters, digits and - _ . :`},
-		{"two lines", Options{Socket: "/s", Backend: "shop\n"}, `backend "shop\n": want a name of letters, digits and - _ . :`},
+		{"more than a name", Options{Socket: "/s", Backend: "shop;shutdown frontend door"}, `backend "shop;shutdown frontend door": want its name, letters, digits and -_.: alone`},
+		{"two lines", Options{Socket: "/s", Backend: "shop\n"}, `backend "shop\n": want its name, letters, digits and -_.: alone`},
 		{"unknown mode", Options{Socket: "/s", Backend: "shop", Mode: "off"}, `mode "off": want drain, maint or weight`},
 	}
 	for _, test := range tests {
@@ -76,8 +76,8 @@ func TestGarbage(t *testing.T) {
 		{"torn", healthy[:len(healthy)-40], `want the answers of a stats socket of HAProxy to 3 commands, got "Name: HAProxy Version: 2.6.12 Pid: 17`},
 		{"without an end", healthy[:len(healthy)-1], `want the answers of a stats socket of HAProxy to 3 commands, got "Name: HAProxy Version: 2.6.12 Pid: 17`},
 		{"too much", healthy + "\n", `want the answers of a stats socket of HAProxy to 3 commands, got "Name: HAProxy Version: 2.6.12 Pid: 17`},
-		{"unknown commands", "Unknown command.\n\nUnknown command.\n\nUnknown command.\n\n", `reading the answer to "show info": Pid: strconv.Atoi: parsing "": invalid syntax; got "Unknown command."`},
-		{"bytes", "\xff\xfe\x00\n\n\n\n", `reading the answer to "show info": Pid: strconv.Atoi: parsing "": invalid syntax; got "�` + `\x00"`},
+		{"unknown commands", "Unknown command.\n\nUnknown command.\n\nUnknown command.\n\n", `reading the answer to "show info": field Pid: strconv.Atoi: parsing "": invalid syntax; got "Unknown command."`},
+		{"bytes", "\xff\xfe\x00\n\n\n\n", `reading the answer to "show info": field Pid: strconv.Atoi: parsing "": invalid syntax; got "�` + `\x00"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,7 +30,6 @@ type fakeSocket struct {
 
 	mu      sync.Mutex
 	answer  func(line string) (text string, hangs bool)
-	lines   []string
 	serving sync.WaitGroup
 }
 
@@ -67,20 +66,12 @@ func (f *fakeSocket) serve(conn net.Conn, closing <-chan struct{}) {
 	}
 	line = strings.TrimSpace(line)
 	f.mu.Lock()
-	f.lines = append(f.lines, line)
 	text, hangs := f.answer(line)
 	f.mu.Unlock()
 	_, _ = conn.Write([]byte(text))
 	if hangs {
 		<-closing
 	}
-}
-
-// asked returns the lines that came.
-func (f *fakeSocket) asked() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]string(nil), f.lines...)
 }
 
 func (f *fakeSocket) workload(t *testing.T) *Workload {

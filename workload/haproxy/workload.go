@@ -71,7 +71,7 @@ func New(o Options) (*Workload, error) {
 		all = append(all, err)
 	}
 	if !goodName(o.Backend) {
-		all = append(all, fmt.Errorf("backend %q: want a name of letters, digits and - _ . :", o.Backend))
+		all = append(all, fmt.Errorf("backend %q: want its name, letters, digits and -_.: alone", o.Backend))
 	}
 	switch o.Mode {
 	case "":
