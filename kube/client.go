@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -44,23 +45,29 @@ type client struct {
 // anything secret.
 func newClient(config *rest.Config, where string) (*client, error) {
 	config.QPS, config.Burst = queriesPerSecond, queryBurst
+	// One connection for all calls would take the watch, and the renewal of the
+	// lease, down with it when it dies in silence: HTTP/2 finds out after 45 s. So
+	// each call has one, and a call that ends without an answer leaves it.
+	config.NextProtos = []string{"http/1.1"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = "", ""
+	c := &client{where: where}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return polite{next, c} })
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	r, err := rest.UnversionedRESTClientForConfigAndClient(config, transport)
+	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, err
 	}
 	shared := *config
-	shared.RateLimiter = r.GetRateLimiter()
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(&shared, transport)
-	if err != nil {
+	shared.RateLimiter = requests.GetRateLimiter()
+	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(&shared, transport); err != nil {
 		return nil, err
 	}
-	return &client{rest: r, discovery: d, where: where}, nil
+	c.rest = requests
+	return c, nil
 }
 
 // request is one call.
@@ -97,7 +104,6 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 		call = call.Body(r.body)
 	}
 	body, err := call.Do(ctx).Raw()
-	c.heed(err)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +121,34 @@ func (c *client) held() error {
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server asked to be left alone for another %v", left.Round(time.Millisecond)), 0)
 }
 
-// heed takes note of what a failed call says of the next one.
-func (c *client) heed(err error) {
-	wait := retryAfter(err)
-	if wait <= 0 {
+// polite takes note of answers that ask for a pause, whoever gets them.
+// client-go forgets about it where the answer's body is a Status.
+type polite struct {
+	http.RoundTripper
+	client *client
+}
+
+// RoundTrip passes the request on.
+func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := p.RoundTripper.RoundTrip(r)
+	if err == nil {
+		p.client.heed(answer)
+	}
+	return answer, err
+}
+
+// heed makes no call as long as an answer asks for that.
+func (c *client) heed(answer *http.Response) {
+	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")) // API servers write no dates
+	if err != nil || seconds <= 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	wait := min(time.Duration(seconds)*time.Second, longestRetryAfter)
 	if until := time.Now().Add(wait); until.After(c.hold) {
 		c.hold = until
 	}

@@ -145,7 +145,6 @@ func (e *endpoints) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	}
 	if err != nil {
 		cancel()
-		e.client.heed(err)
 		e.lost(ctx, err)
 		return nil, err
 	}

@@ -32,7 +32,6 @@ func (c *client) resolve(ctx context.Context, r reference, namespace string) (re
 	mapper := restmapper.NewShortcutExpanderWithContext(restmapper.NewDeferredDiscoveryRESTMapperWithContext(cached), cached, nil)
 	// The mapper takes a server that cannot be reached for one that knows nothing.
 	if _, err := cached.ServerGroupsWithContext(ctx); err != nil {
-		c.heed(err)
 		return resolved{}, err
 	}
 	gvr, err := mapper.ResourceForWithContext(ctx, r.partial())

@@ -18,10 +18,11 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 )
 
-const (
-	sweepEvery = 30 * time.Second
-	sweepLease = 15 * time.Second // how long one restore may take
-)
+// DefaultSweepEvery is between two looks of a [Sweeper].
+const DefaultSweepEvery = 30 * time.Second
+
+// sweepLease is how long one restore may take.
+const sweepLease = 15 * time.Second
 
 // Sweeper restores what instances left that have vanished: it looks at the
 // Leases of all churns in our namespace, also of those that this instance has
@@ -30,6 +31,9 @@ const (
 // workload still has the count that the note tells of; else somebody else has
 // scaled it meanwhile, and it is left alone. Then the note is released.
 type Sweeper struct {
+	// Every is between two looks. 0: DefaultSweepEvery. It is set before Run.
+	Every time.Duration
+
 	cluster *Cluster
 	logger  *slog.Logger
 	events  *events
@@ -47,7 +51,7 @@ func (c *Cluster) Sweeper() *Sweeper {
 	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}}
 }
 
-// Run looks at the Leases at once and then every 30 s, until ctx ends, and
+// Run looks at the Leases at once and then again and again, until ctx ends, and
 // returns nil. What it does and what keeps it from that is logged. It is called
 // once.
 func (s *Sweeper) Run(ctx context.Context) error {
@@ -56,6 +60,10 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	writing.Go(s.events.run)
 	defer writing.Wait()
 	defer s.events.close()
+	every := s.Every
+	if every <= 0 {
+		every = DefaultSweepEvery
+	}
 	var trouble churn.Reason
 	for {
 		err := s.sweep(ctx)
@@ -69,7 +77,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				s.logger.Warn("looking for what vanished instances left fails", "reason", reason.String(), "err", err)
 			}
 		}
-		t := time.NewTimer(sweepEvery)
+		t := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
 			t.Stop()
