@@ -10,7 +10,7 @@ set -eu
 what=$1 arn=$2 file=$3
 
 # ids prints the targets from line $1 to line $2 as the CLI wants them.
-ids() { sed -n "$1,$2{/./s/^/Id=/p;}" "$file"; }
+ids() { grep . "$file" | sed -n "$1,$2s/^/Id=/p"; }
 
 case $what in
 scale)
