@@ -250,6 +250,36 @@ func TestLeadIsLostWhileScaling(t *testing.T) {
 	})
 }
 
+// TestLeadIsKeptDuringACall: nobody else is elected while a call that does not
+// hear may still change something.
+func TestLeadIsKeptDuringACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, 2, nil)
+		p.onScale = func(_ context.Context, replicas int) (bool, error) {
+			if replicas == 4 {
+				time.Sleep(5 * second)
+			}
+			return false, nil
+		}
+		p.a.run(t)
+		p.at(10 * ms)
+		p.b.run(t)
+		p.at(4 * second)
+		p.of.deposeLeader()
+		p.at(7*second - ms)
+		if p.b.snapshot().Leader {
+			t.Error("b leads while a scales")
+		}
+		p.at(7*second + 500*ms)
+		if !p.b.snapshot().Leader || p.count() != 2 || p.book.held().Held {
+			t.Errorf("%d replicas, %+v", p.count(), p.book.held())
+		}
+		if err := errors.Join(p.a.stop(), p.b.stop()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestLeadIsLostAtTheEnd: it is the next leader's to restore.
 func TestLeadIsLostAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
