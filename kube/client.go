@@ -36,9 +36,10 @@ type client struct {
 	rest      rest.Interface
 	discovery *discovery.DiscoveryClient
 	where     string // which cluster it is, for errors
+	courtesy  *courtesy
 
-	mu   sync.Mutex
-	hold time.Time // no call before, because the server asks for it
+	config *rest.Config
+	http   *http.Client
 }
 
 // newClient takes over the configuration. where describes the cluster, without
@@ -51,23 +52,31 @@ func newClient(config *rest.Config, where string) (*client, error) {
 	config.NextProtos = []string{"http/1.1"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = "", ""
-	c := &client{where: where}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return polite{next, c} })
-	transport, err := rest.HTTPClientFor(config)
+	c := &client{where: where, courtesy: &courtesy{}, config: config}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return polite{next, c.courtesy} })
+	var err error
+	if c.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, err
+	}
+	return c.another()
+}
+
+// another returns a client with the same connections, whose calls do not wait
+// for those of c.
+func (c *client) another() (*client, error) {
+	requests, err := rest.UnversionedRESTClientForConfigAndClient(c.config, c.http)
 	if err != nil {
 		return nil, err
 	}
-	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, transport)
-	if err != nil {
-		return nil, err
-	}
-	shared := *config
+	shared := *c.config
 	shared.RateLimiter = requests.GetRateLimiter()
-	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(&shared, transport); err != nil {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(&shared, c.http)
+	if err != nil {
 		return nil, err
 	}
-	c.rest = requests
-	return c, nil
+	out := *c
+	out.rest, out.discovery = requests, d
+	return &out, nil
 }
 
 // request is one call.
@@ -81,7 +90,7 @@ type request struct {
 
 // do makes the call and returns the answer's body.
 func (c *client) do(ctx context.Context, r request) ([]byte, error) {
-	if err := c.held(); err != nil {
+	if err := c.courtesy.held(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -110,35 +119,25 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	return result.Raw()
 }
 
+// courtesy is when a server may be called again.
+type courtesy struct {
+	mu    sync.Mutex
+	until time.Time // no call before
+}
+
 // held returns an error while the server has asked not to be called.
-func (c *client) held() error {
+func (c *courtesy) held() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := time.Until(c.hold)
+	left := time.Until(c.until)
 	if left <= 0 {
 		return nil
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server asked to be left alone for another %v", left.Round(time.Millisecond)), 0)
 }
 
-// polite takes note of answers that ask for a pause, whoever gets them.
-// client-go forgets about it where the answer's body is a Status.
-type polite struct {
-	http.RoundTripper
-	client *client
-}
-
-// RoundTrip passes the request on.
-func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := p.RoundTripper.RoundTrip(r)
-	if err == nil {
-		p.client.heed(answer)
-	}
-	return answer, err
-}
-
-// heed makes no call as long as an answer asks for that.
-func (c *client) heed(answer *http.Response) {
+// heed takes note of an answer that asks for a pause.
+func (c *courtesy) heed(answer *http.Response) {
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
@@ -149,9 +148,25 @@ func (c *client) heed(answer *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait := min(time.Duration(seconds)*time.Second, longestRetryAfter)
-	if until := time.Now().Add(wait); until.After(c.hold) {
-		c.hold = until
+	if until := time.Now().Add(wait); until.After(c.until) {
+		c.until = until
 	}
+}
+
+// polite heeds all answers, whoever gets them. client-go forgets about the
+// header where the answer's body is a Status.
+type polite struct {
+	http.RoundTripper
+	courtesy *courtesy
+}
+
+// RoundTrip passes the request on.
+func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := p.RoundTripper.RoundTrip(r)
+	if err == nil {
+		p.courtesy.heed(answer)
+	}
+	return answer, err
 }
 
 func (c *client) get(ctx context.Context, path []string) ([]byte, error) {

@@ -94,7 +94,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &client{}
+				c := &courtesy{}
 				c.heed(tc.answer)
 				c.heed(answer(429, "1")) // the longer one holds
 				want := max(tc.want, time.Second)

@@ -25,7 +25,7 @@ type resolved struct {
 func (c *client) resolve(ctx context.Context, r reference, namespace string) (resolved, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := c.held(); err != nil {
+	if err := c.courtesy.held(); err != nil {
 		return resolved{}, err
 	}
 	cached := memory.NewMemCacheClientWithContext(c.discovery)

@@ -56,7 +56,7 @@ func (c *Cluster) Sweeper() *Sweeper {
 // returns nil. What it does and what keeps it from that is logged. It is called
 // once.
 func (s *Sweeper) Run(ctx context.Context) error {
-	s.events = newEvents(s.cluster)
+	s.events = newEvents(s.cluster, s.cluster.client)
 	var writing sync.WaitGroup
 	writing.Go(s.events.run)
 	defer writing.Wait()
@@ -138,7 +138,7 @@ func (s *Sweeper) abandoned(object *coordinationv1.Lease, now time.Time) (churn.
 func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n churn.Note) {
 	log := s.logger.With("churn", object.Annotations[nameAnnotation], "lease", object.Namespace+"/"+object.Name,
 		"workload", object.Annotations[workloadAnnotation], "baseline_replicas", n.Baseline)
-	l := newLease(s.cluster, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
+	l := newLease(s.cluster, s.cluster.client, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
 	l.name, l.identity = object.Name, s.cluster.identity+"/sweeper"
 	if err := l.take(ctx, object); err != nil {
 		log.Debug("a lease cannot be taken", "err", err) // another one was faster
