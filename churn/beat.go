@@ -92,22 +92,24 @@ func (c *Cycle) recognise(o Observation) {
 			// To kill once more would be one too many, should it still take effect.
 			c.turnBack(trouble{reasonOf(c.errs[scaling]), fmt.Sprint(c.errs[scaling])}, AnnouncePaused)
 		}
-	case c.mode == restoring && (o.Desired == c.baseline || c.owesPutBack()): // what was wanted, or a Keeper's to judge
+	case c.mode == restoring && (o.Desired == c.baseline || c.changed && c.original != ""): // what was wanted, or a Keeper's to judge
 	case slices.Contains(c.unclear, o.Desired):
 		c.open = false
 		c.accepted(o.Desired)
-	case unsure && c.between(o.Desired):
+	case c.open && c.between(o.Desired):
 		c.set = o.Desired
 	default:
 		c.leaveAlone(o)
 	}
 }
 
-// between reports whether a count may be of a call that was done in part, as
-// that of a Keeper may be, which has one server after the other.
+// between reports whether a count may be of a call that was done in part.
 func (c *Cycle) between(replicas int) bool {
-	_, ok := c.o.Workload.(Keeper)
-	return ok && min(c.set, c.asked.to) < replicas && replicas < max(c.set, c.asked.to)
+	_, gradual := c.o.Workload.(Gradual)
+	if _, keeper := c.o.Workload.(Keeper); !gradual && !keeper {
+		return false
+	}
+	return min(c.set, c.asked.to) < replicas && replicas < max(c.set, c.asked.to)
 }
 
 // cycle takes the next step when it is due.

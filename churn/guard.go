@@ -74,14 +74,15 @@ func (l limits) check(to int) string {
 }
 
 // checkPlan says which step of a plan leads outside of the limits, empty where
-// none does. Without a step of replicas each kill adds to those before.
+// none does. To go back to the baseline is always allowed. Without a step of
+// replicas each kill adds to those before.
 func (l limits) checkPlan(p Plan, baseline int) string {
 	replicas := baseline
 	for cycle := 0; p.MaxCycles == 0 || cycle < p.MaxCycles; cycle++ {
 		begun := replicas
 		for i, s := range p.Steps {
 			to := s.from(replicas)
-			if why := l.check(to); why != "" && (to != replicas || s.Kill == 0 && to != baseline) {
+			if why := l.check(to); why != "" && to != baseline {
 				return fmt.Sprintf("step %d %s", i+1, why)
 			}
 			replicas = to
@@ -119,6 +120,9 @@ func (c *Cycle) checkPlan(ctx context.Context, baseline int) bool {
 // mayGoDown reports whether a step may lead to fewer replicas. What it refuses
 // it has turned back.
 func (c *Cycle) mayGoDown(ctx context.Context, to int) bool {
+	if to == c.baseline {
+		return true
+	}
 	floor, err := c.floor(ctx, c.baseline)
 	if err != nil {
 		return false

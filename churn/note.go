@@ -49,6 +49,7 @@ func (c *Cycle) adopt(n Note) {
 	}
 	c.baseline, c.original, c.set = n.Baseline, n.Original, n.Set
 	c.changed, c.unclear = true, []int{n.Before}
+	c.asked = change{to: n.Before}
 	c.open = n.Set != n.Baseline || n.Before != n.Baseline
 	c.account.setBaseline(n.Baseline)
 	detail := fmt.Sprintf("an earlier process has left the workload scaled; it had %d replicas before", n.Baseline)

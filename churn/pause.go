@@ -204,13 +204,18 @@ func (c *Cycle) restoreThen(then mode) {
 	c.account.setRestorePending(true)
 }
 
-// owesPutBack reports whether a Keeper is yet to be asked to restore: the count
-// alone does not say that all is as it was.
-func (c *Cycle) owesPutBack() bool { return c.changed && c.original != "" && !c.putBack }
+// isBack reports whether what was ours is put back. Of a Keeper the count does
+// not say that.
+func (c *Cycle) isBack(o Observation) bool {
+	if c.original != "" {
+		return c.putBack || !c.changed
+	}
+	return o.Desired == c.baseline || !c.changed
+}
 
 // restore asks for the baseline, or sees that it is there.
 func (c *Cycle) restore(ctx context.Context, now time.Time, o Observation) {
-	if c.changed && (o.Desired != c.baseline || c.owesPutBack()) {
+	if !c.isBack(o) {
 		c.back = time.Time{}
 		c.attempt(ctx, change{to: c.baseline, restore: true})
 		return
@@ -222,8 +227,12 @@ func (c *Cycle) restore(ctx context.Context, now time.Time, o Observation) {
 		return
 	}
 	if c.changed {
-		c.o.Logger.Info("baseline restored", "baseline_replicas", c.baseline)
-		c.announce(AnnounceRestored, "The baseline of %d replicas is there again.", c.baseline)
+		c.o.Logger.Info("baseline restored", "baseline_replicas", c.baseline, "desired_replicas", o.Desired)
+		if o.Desired == c.baseline {
+			c.announce(AnnounceRestored, "The baseline of %d replicas is there again.", c.baseline)
+		} else {
+			c.announce(AnnounceRestored, "What was changed is put back; with what others have changed there are %d replicas, where the baseline was %d.", o.Desired, c.baseline)
+		}
 	}
 	then := c.then
 	c.left, c.restored = false, true

@@ -55,9 +55,15 @@ type Keeper interface {
 	Keep(ctx context.Context) (original string, err error)
 	// Restore puts back what Keep returned, of this process or of an earlier
 	// one. It returns when the request was accepted, as Scale does, and leaves
-	// alone what somebody else has changed since.
+	// alone what somebody else has changed since, so that Desired may be another
+	// count than the baseline when all that was ours is put back.
 	Restore(ctx context.Context, original string) error
 }
+
+// Gradual is a [Workload] whose calls may be done in part: one that fails or is
+// cut may have left any count between the old one and the new one, and may
+// still go on. Such a count is taken for ours. A Keeper is always taken for one.
+type Gradual interface{ Gradual() }
 
 // Killer is a [Workload] whose backends can be stopped without drain.
 type Killer interface {

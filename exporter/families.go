@@ -237,17 +237,18 @@ var catalogue = [numFamilies]Metric{
 	churnFirstResponse: {
 		Name: "steadyprobe_churn_first_response_seconds", Type: Histogram, Scope: PerChurn,
 		Help: "Time from the scale call of a step to more replicas until the first answer of a new backend.",
-		Note: "Once for each new backend. Only where a target that names the churn tells backends apart (`backend`); else it stays empty.",
+		Note: "Once for each step of which it is known: a target that names the churn has to tell backends apart (`backend`), and each of them " +
+			"has to have answered before often enough, about 20 times.",
 	},
 	churnLastResponse: {
 		Name: "steadyprobe_churn_last_response_seconds", Type: Histogram, Scope: PerChurn,
 		Help: "Time from the scale call of a step to fewer replicas until the last answer of a removed backend.",
-		Note: "Once for each removed backend, when the next step begins. Only where a target that names the churn tells backends apart (`backend`); else it stays empty.",
+		Note: "Once for each step of which it is known, as with the first response; when the next step begins.",
 	},
 	churnFailover: {
 		Name: "steadyprobe_churn_failover_seconds", Type: Histogram, Scope: PerChurn,
 		Help: "Time from the stop of backends without drain until the last failure that followed.",
-		Note: "Once for each step that kills, when the next one begins; 0 where nothing failed.",
+		Note: "Once for each step that kills, when the next one begins; 0 where nothing failed of requests enough. Not where other failures were about.",
 	},
 	churnLeader: {
 		Name: "steadyprobe_churn_leader", Type: Gauge, Scope: PerChurn,

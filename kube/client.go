@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	callTimeout       = 10 * time.Second // of one call at most, whatever the caller's context
+	callTimeout       = 5 * time.Second // of one call at most, whatever the caller's context
 	longestRetryAfter = 30 * time.Second
 	queriesPerSecond  = 20
 	queryBurst        = 40
@@ -35,32 +36,47 @@ type client struct {
 	rest      rest.Interface
 	discovery *discovery.DiscoveryClient
 	where     string // which cluster it is, for errors
+	courtesy  *courtesy
 
-	mu   sync.Mutex
-	hold time.Time // no call before, because the server asks for it
+	config *rest.Config
+	http   *http.Client
 }
 
 // newClient takes over the configuration. where describes the cluster, without
 // anything secret.
 func newClient(config *rest.Config, where string) (*client, error) {
 	config.QPS, config.Burst = queriesPerSecond, queryBurst
+	// One connection for all calls would take the watch, and the renewal of the
+	// lease, down with it when it dies in silence: HTTP/2 finds out after 45 s. So
+	// each call has one, and a call that ends without an answer leaves it.
+	config.NextProtos = []string{"http/1.1"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = "", ""
-	transport, err := rest.HTTPClientFor(config)
+	c := &client{where: where, courtesy: &courtesy{}, config: config}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return polite{next, c.courtesy} })
+	var err error
+	if c.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, err
+	}
+	return c.another()
+}
+
+// another returns a client with the same connections, whose calls do not wait
+// for those of c.
+func (c *client) another() (*client, error) {
+	requests, err := rest.UnversionedRESTClientForConfigAndClient(c.config, c.http)
 	if err != nil {
 		return nil, err
 	}
-	r, err := rest.UnversionedRESTClientForConfigAndClient(config, transport)
+	shared := *c.config
+	shared.RateLimiter = requests.GetRateLimiter()
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(&shared, c.http)
 	if err != nil {
 		return nil, err
 	}
-	shared := *config
-	shared.RateLimiter = r.GetRateLimiter()
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(&shared, transport)
-	if err != nil {
-		return nil, err
-	}
-	return &client{rest: r, discovery: d, where: where}, nil
+	out := *c
+	out.rest, out.discovery = requests, d
+	return &out, nil
 }
 
 // request is one call.
@@ -74,7 +90,7 @@ type request struct {
 
 // do makes the call and returns the answer's body.
 func (c *client) do(ctx context.Context, r request) ([]byte, error) {
-	if err := c.held(); err != nil {
+	if err := c.courtesy.held(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -96,36 +112,61 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	if r.body != nil {
 		call = call.Body(r.body)
 	}
-	body, err := call.Do(ctx).Raw()
-	c.heed(err)
-	if err != nil {
+	result := call.Do(ctx)
+	if err := result.Error(); err != nil { // that of Raw says less
 		return nil, err
 	}
-	return body, nil
+	return result.Raw()
+}
+
+// courtesy is when a server may be called again.
+type courtesy struct {
+	mu    sync.Mutex
+	until time.Time // no call before
 }
 
 // held returns an error while the server has asked not to be called.
-func (c *client) held() error {
+func (c *courtesy) held() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := time.Until(c.hold)
+	left := time.Until(c.until)
 	if left <= 0 {
 		return nil
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server asked to be left alone for another %v", left.Round(time.Millisecond)), 0)
 }
 
-// heed takes note of what a failed call says of the next one.
-func (c *client) heed(err error) {
-	wait := retryAfter(err)
-	if wait <= 0 {
+// heed takes note of an answer that asks for a pause.
+func (c *courtesy) heed(answer *http.Response) {
+	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")) // API servers write no dates
+	if err != nil || seconds <= 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := time.Now().Add(wait); until.After(c.hold) {
-		c.hold = until
+	wait := min(time.Duration(seconds)*time.Second, longestRetryAfter)
+	if until := time.Now().Add(wait); until.After(c.until) {
+		c.until = until
 	}
+}
+
+// polite heeds all answers, whoever gets them. client-go forgets about the
+// header where the answer's body is a Status.
+type polite struct {
+	http.RoundTripper
+	courtesy *courtesy
+}
+
+// RoundTrip passes the request on.
+func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := p.RoundTripper.RoundTrip(r)
+	if err == nil {
+		p.courtesy.heed(answer)
+	}
+	return answer, err
 }
 
 func (c *client) get(ctx context.Context, path []string) ([]byte, error) {

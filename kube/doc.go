@@ -32,6 +32,7 @@
 //	PodDisruptionBudgets        before the first step, and before each to fewer
 //	the Lease                   every 2 s, and one write per step
 //
-// All calls of a Cluster share 20 a second, bursts of 40, and after an answer
-// with Retry-After none is made for so long. A call is never repeated by itself.
+// A workload makes at most 20 calls a second, in bursts of 40, and after an
+// answer with Retry-After nobody in the process calls that server for so long. A
+// call is never repeated by itself.
 package kube

@@ -128,7 +128,7 @@ func (e *endpoints) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // WatchWithContext begins a watch that ends from either side, whatever the
 // other one does.
 func (e *endpoints) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	if err := e.client.held(); err != nil {
+	if err := e.client.courtesy.held(); err != nil {
 		e.lost(ctx, err)
 		return nil, err
 	}
@@ -145,7 +145,6 @@ func (e *endpoints) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	}
 	if err != nil {
 		cancel()
-		e.client.heed(err)
 		e.lost(ctx, err)
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -60,19 +59,6 @@ func (c *client) explain(doing, what string, err error) error {
 		known = &churn.Error{Reason: reason, Err: err}
 	}
 	return fmt.Errorf("%s %s: %w", doing, what, known)
-}
-
-// retryAfter returns how long the server asks not to be called.
-func retryAfter(err error) time.Duration {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return 0
-	}
-	s := status.Status()
-	if (s.Code != http.StatusTooManyRequests && s.Code != http.StatusServiceUnavailable) || s.Details == nil {
-		return 0
-	}
-	return min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, longestRetryAfter)
 }
 
 // ended reports whether a call failed because its caller had enough of it.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,32 +75,38 @@ func TestReasons(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
+	answer := func(status int, after string) *http.Response {
+		return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {after}}}
+	}
 	for _, tc := range []struct {
-		name string
-		err  error
-		want time.Duration
+		name   string
+		answer *http.Response
+		want   time.Duration
 	}{
-		{"429", apierrors.NewTooManyRequests("later", 3), 3 * time.Second},
-		{"429 without a time", apierrors.NewTooManyRequests("later", 0), 0},
-		{"an hour is not waited for", apierrors.NewTooManyRequests("later", 3600), 30 * time.Second},
-		{"503", apierrors.NewServiceUnavailable("starting"), 0},
-		{"504 is no such answer", apierrors.NewTimeoutError("slow", 7), 0},
-		{"none", nil, 0},
-		{"no answer", errors.New("x"), 0},
+		{"429", answer(429, "3"), 3 * time.Second},
+		{"503", answer(503, "1"), time.Second},
+		{"429 without a time", answer(429, ""), 0},
+		{"a date", answer(429, "Tue, 01 Dec 2026 00:00:00 GMT"), 0},
+		{"less than nothing", answer(429, "-3"), 0},
+		{"an hour is not waited for", answer(429, "3600"), 30 * time.Second},
+		{"200", answer(200, "3"), 0},
+		{"500", answer(500, "3"), 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := retryAfter(tc.err); got != tc.want {
-				t.Errorf("%v, want %v", got, tc.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := &courtesy{}
+				c.heed(tc.answer)
+				c.heed(answer(429, "1")) // the longer one holds
+				want := max(tc.want, time.Second)
+				time.Sleep(want - time.Millisecond)
+				if err := c.held(); reasonOf(err) != churn.Unreachable || !strings.Contains(err.Error(), "left alone for another 1ms") {
+					t.Errorf("1 ms before %v: %v, want no call", want, err)
+				}
+				time.Sleep(time.Millisecond)
+				if err := c.held(); err != nil {
+					t.Errorf("after %v: %v, want calls again", want, err)
+				}
+			})
 		})
-	}
-	c := &client{}
-	if err := c.held(); err != nil {
-		t.Errorf("before any answer: %v", err)
-	}
-	c.heed(apierrors.NewTooManyRequests("later", 3))
-	c.heed(apierrors.NewTooManyRequests("later", 1)) // the longer one holds
-	if err := c.held(); reasonOf(err) != churn.Unreachable || !strings.Contains(err.Error(), "another 3s") && !strings.Contains(err.Error(), "another 2.") {
-		t.Errorf("after Retry-After: 3: %v, want no call for 3s", err)
 	}
 }

@@ -31,9 +31,11 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return level > wordy && q.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
-// Handle logs a record.
-
+// Handle logs a record. Of errors nobody asks first whether they are wanted.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if !q.Handler.Enabled(ctx, slog.LevelDebug) {
+		return nil
+	}
 	r.Level = slog.LevelDebug
 	return q.Handler.Handle(ctx, r)
 }

@@ -126,7 +126,8 @@ func TestLeaseName(t *testing.T) {
 		{strings.Repeat("ä", 300), "steadyprobe-churn--"},
 	} {
 		got := leaseName(tc.churn)
-		if tc.want != got && !(strings.HasSuffix(tc.want, "-") && strings.HasPrefix(got, tc.want) && len(got) == len(tc.want)+8) {
+		digest := strings.HasSuffix(tc.want, "-") && strings.HasPrefix(got, tc.want) && len(got) == len(tc.want)+8
+		if tc.want != got && !digest {
 			t.Errorf("churn %q has Lease %q, want %q", tc.churn, got, tc.want)
 		}
 		if before, there := seen[got]; there {

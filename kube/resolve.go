@@ -25,14 +25,13 @@ type resolved struct {
 func (c *client) resolve(ctx context.Context, r reference, namespace string) (resolved, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := c.held(); err != nil {
+	if err := c.courtesy.held(); err != nil {
 		return resolved{}, err
 	}
 	cached := memory.NewMemCacheClientWithContext(c.discovery)
 	mapper := restmapper.NewShortcutExpanderWithContext(restmapper.NewDeferredDiscoveryRESTMapperWithContext(cached), cached, nil)
 	// The mapper takes a server that cannot be reached for one that knows nothing.
 	if _, err := cached.ServerGroupsWithContext(ctx); err != nil {
-		c.heed(err)
 		return resolved{}, err
 	}
 	gvr, err := mapper.ResourceForWithContext(ctx, r.partial())

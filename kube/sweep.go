@@ -18,10 +18,11 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 )
 
-const (
-	sweepEvery = 30 * time.Second
-	sweepLease = 15 * time.Second // how long one restore may take
-)
+// DefaultSweepEvery is between two looks of a [Sweeper].
+const DefaultSweepEvery = 30 * time.Second
+
+// sweepLease is how long one restore may take.
+const sweepLease = 15 * time.Second
 
 // Sweeper restores what instances left that have vanished: it looks at the
 // Leases of all churns in our namespace, also of those that this instance has
@@ -30,10 +31,14 @@ const (
 // workload still has the count that the note tells of; else somebody else has
 // scaled it meanwhile, and it is left alone. Then the note is released.
 type Sweeper struct {
+	// Every is between two looks. 0: DefaultSweepEvery. It is set before Run.
+	Every time.Duration
+
 	cluster *Cluster
 	logger  *slog.Logger
 	events  *events
-	seen    map[string]sighting // by name of the Lease
+	seen    map[string]sighting     // by name of the Lease
+	trouble map[string]churn.Reason // why one could not be restored, by its name
 }
 
 // sighting is since when a Lease is seen unchanged. Only our own clock counts.
@@ -44,18 +49,22 @@ type sighting struct {
 
 // Sweeper returns one for our namespace.
 func (c *Cluster) Sweeper() *Sweeper {
-	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}}
+	return &Sweeper{cluster: c, logger: c.logger, seen: map[string]sighting{}, trouble: map[string]churn.Reason{}}
 }
 
-// Run looks at the Leases at once and then every 30 s, until ctx ends, and
+// Run looks at the Leases at once and then again and again, until ctx ends, and
 // returns nil. What it does and what keeps it from that is logged. It is called
 // once.
 func (s *Sweeper) Run(ctx context.Context) error {
-	s.events = newEvents(s.cluster)
+	s.events = newEvents(s.cluster, s.cluster.client)
 	var writing sync.WaitGroup
 	writing.Go(s.events.run)
 	defer writing.Wait()
 	defer s.events.close()
+	every := s.Every
+	if every <= 0 {
+		every = DefaultSweepEvery
+	}
 	var trouble churn.Reason
 	for {
 		err := s.sweep(ctx)
@@ -69,7 +78,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				s.logger.Warn("looking for what vanished instances left fails", "reason", reason.String(), "err", err)
 			}
 		}
-		t := time.NewTimer(sweepEvery)
+		t := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
 			t.Stop()
@@ -103,6 +112,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	for name := range s.seen {
 		if !there[name] {
 			delete(s.seen, name)
+			delete(s.trouble, name)
 		}
 	}
 	return nil
@@ -128,7 +138,7 @@ func (s *Sweeper) abandoned(object *coordinationv1.Lease, now time.Time) (churn.
 func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n churn.Note) {
 	log := s.logger.With("churn", object.Annotations[nameAnnotation], "lease", object.Namespace+"/"+object.Name,
 		"workload", object.Annotations[workloadAnnotation], "baseline_replicas", n.Baseline)
-	l := newLease(s.cluster, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
+	l := newLease(s.cluster, s.cluster.client, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
 	l.name, l.identity = object.Name, s.cluster.identity+"/sweeper"
 	if err := l.take(ctx, object); err != nil {
 		log.Debug("a lease cannot be taken", "err", err) // another one was faster
@@ -139,9 +149,13 @@ func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n c
 	defer cancel()
 	t, what, err := s.putBack(ctx, l, object, n)
 	if err != nil {
-		log.Warn("restoring what a vanished instance left fails, and is tried again", "reason", reasonOf(err).String(),
-			"err", s.cluster.client.explain("restoring", object.Annotations[workloadAnnotation], err))
+		if reason := reasonOf(err); s.trouble[object.Name] != reason {
+			s.trouble[object.Name] = reason
+			log.Warn("restoring what a vanished instance left fails, and is tried again", "reason", reason.String(),
+				"err", s.cluster.client.explain("restoring", object.Annotations[workloadAnnotation], err))
+		}
 	} else {
+		delete(s.trouble, object.Name)
 		if err := l.save(ctx, churn.Note{Paused: n.Paused}, "", ""); err != nil {
 			log.Warn("releasing the note of a vanished instance fails, and is tried again", "err", s.cluster.client.explain("writing", "the Lease", err))
 		}

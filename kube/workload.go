@@ -71,13 +71,17 @@ func (c *Cluster) Workload(o WorkloadOptions) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := c.client.another()
+	if err != nil {
+		return nil, fmt.Errorf("preparing churn %q: %w", o.Churn, err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Workload{
-		o: o, client: c.client, logger: c.logger.With("churn", o.Churn), reference: r,
+		o: o, client: client, logger: c.logger.With("churn", o.Churn), reference: r,
 		owner:     c.namespace + "/" + o.Churn,
-		lease:     newLease(c, o.Churn, o.LeaseDuration, o.RenewDeadline),
-		endpoints: newEndpoints(c.client, o.Namespace, selector),
-		events:    newEvents(c),
+		lease:     newLease(c, client, o.Churn, o.LeaseDuration, o.RenewDeadline),
+		endpoints: newEndpoints(client, o.Namespace, selector),
+		events:    newEvents(c, client),
 		end:       cancel,
 	}
 	w.running.Go(func() { w.endpoints.run(ctx, logr.FromSlogHandler(quiet{w.logger.Handler()})) })

@@ -85,15 +85,14 @@ func churnNotice(c *Churn, now time.Time) (text string, loud bool) {
 		} else {
 			say("Standby: %s churns.", c.LeaderName)
 		}
-	case churnPaused, churnStopped:
-		loud = loud || c.Cause != ""
 	}
+	loud = loud || c.Cause != "" && c.State != churnRunning && c.State != churnDryRun
 	if c.Cause != "" {
 		if advice := means(churnAdvice[:], c.Cause); advice != "" {
 			say("%s", advice)
 		}
 	}
-	if c.State == churnPaused || c.State == churnStopped && c.Cause != "" {
+	if c.State == churnPaused || c.State == churnStopped && c.Reason != "" {
 		all = append(all, howResumed(c, now))
 	}
 	return strings.TrimSpace(strings.Join(all, " ")), loud

@@ -23,6 +23,8 @@ func TestNoticesOfAChurn(t *testing.T) {
 		{"dry run", func(c *Churn) { c.State = churnDryRun }, []string{"Dry run: nothing is scaled. Write dry_run: false to scale."}, false},
 		{"standby", func(c *Churn) { c.State, c.LeaderName = churnStandby, "probe-1" }, []string{"Standby: probe-1 churns."}, false},
 		{"standby of nobody", func(c *Churn) { c.State = churnStandby }, []string{"Standby: no instance is elected yet."}, false},
+		{"standby of a dead cluster", func(c *Churn) { c.State, c.Cause = churnStandby, "unreachable" },
+			[]string{"Standby: no instance is elected yet. Nobody answers."}, true},
 		{"paused by hand", func(c *Churn) { c.State, c.PausedByHand = churnPaused, true }, []string{resumed}, false},
 		{"outside of its hours", func(c *Churn) { c.State, c.PausedUntil = churnPaused, in(90*time.Minute) },
 			[]string{"It goes on by itself in 1 h 30 min, or now by POST api/v1/churns/web/resume."}, false},
@@ -32,9 +34,10 @@ func TestNoticesOfAChurn(t *testing.T) {
 			[]string{"The step did not converge", "It goes on soon, by itself."}, true},
 		{"unreachable", func(c *Churn) { c.State, c.Cause = churnPaused, "unreachable" },
 			[]string{"Nobody answers. It goes on by itself as soon as somebody does"}, true},
-		{"somebody else's change", func(c *Churn) { c.State, c.Cause = churnStopped, "external_change" },
+		{"somebody else's change", func(c *Churn) { c.State, c.Cause, c.Reason = churnStopped, "external_change", "from 4 to 3" },
 			[]string{"Somebody else scaled the workload, and it was left as they wanted it.", resumed}, true},
-		{"all cycles done", func(c *Churn) { c.State = churnStopped }, nil, false},
+		{"all cycles done", func(c *Churn) { c.State, c.Reason = churnStopped, "all cycles are done" }, []string{resumed}, false},
+		{"not begun", func(c *Churn) { c.State = churnStopped }, nil, false},
 		{"not restored", func(c *Churn) {
 			c.State, c.Cause, c.RestorePending, c.Baseline, c.Desired = churnPaused, "forbidden", true, 4, 2
 		},

@@ -72,6 +72,14 @@ func (p *ProbeServer) Start() { p.t.Helper(); p.start(p.ready) }
 // Stop ends the daemon and waits.
 func (p *ProbeServer) Stop() { p.t.Helper(); p.stop() }
 
+// Terminate tells the daemon to end, and does not wait.
+func (p *ProbeServer) Terminate() {
+	p.t.Helper()
+	if err := p.process.signal(sigTerm); err != nil {
+		p.t.Error(err)
+	}
+}
+
 // Kill ends the daemon as a crash would, and waits.
 func (p *ProbeServer) Kill() {
 	p.t.Helper()

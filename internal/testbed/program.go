@@ -13,6 +13,7 @@ type ProgramOptions struct {
 	Folder      string   // it runs in
 	Output      string   // file that takes what it prints, appended to
 	Urgent      bool     // goes before all that is not urgent, where that is allowed (root)
+	Preferred   bool     // has more of the processor than others, where that is allowed (root), but not before what is urgent
 }
 
 // Process is a running program that belongs to whoever launched it, and not to
@@ -23,7 +24,7 @@ type Process struct{ p *process }
 // Launch starts a program that has no children, or that ends them itself when
 // it is killed. The caller stops it.
 func Launch(o ProgramOptions) (*Process, error) {
-	c := command{program: o.Path, args: o.Args, environment: o.Environment, dir: o.Folder, output: o.Output, childless: true}
+	c := command{program: o.Path, args: o.Args, environment: o.Environment, dir: o.Folder, output: o.Output, preferred: o.Preferred, childless: true}
 	if o.Urgent {
 		c.urgent = urgentDoor
 	}

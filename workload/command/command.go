@@ -79,8 +79,8 @@ func (o *Options) validate() error {
 	return errors.Join(all...)
 }
 
-// Workload is what the programs scale: a churn.Workload and a churn.Killer. Its
-// methods may be called concurrently, and wait for each other.
+// Workload is what the programs scale: a churn.Workload, a churn.Killer and a
+// churn.Gradual. Its methods may be called concurrently, and wait for each other.
 type Workload struct {
 	o Options
 	// turn is held by who runs a program, and guards all that follows.
@@ -113,6 +113,10 @@ func New(o Options) (*Workload, error) {
 	w := &Workload{o: o, turn: make(chan struct{}, 1)}
 	return w, nil
 }
+
+// Gradual says that a program may have been killed together with this process
+// when it had done a part: a count on the way is ours.
+func (w *Workload) Gradual() {}
 
 // take waits until no program runs.
 func (w *Workload) take(ctx context.Context) error {

@@ -127,35 +127,37 @@ func TestReadsAreThrottled(t *testing.T) {
 	})
 }
 
-// TestFailedReadsAreThrottled waits for the next read instead of saying again
-// what the last one said: each error is one run.
+// TestFailedReadsAreThrottled says again what the last read said until the next
+// one is due, which is soon.
 func TestFailedReadsAreThrottled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, "none")
-		begun := time.Now()
-		for i := range 3 {
-			if _, err := k.Observe(t.Context()); err == nil || !strings.Contains(err.Error(), `got "none"`) {
-				t.Errorf("observed with %v", err)
+	for interval, again := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			k := keep(t, "none")
+			k.o.Interval = interval
+			fails := func(ran string) {
+				t.Helper()
+				if _, err := k.Observe(t.Context()); err == nil || !strings.Contains(err.Error(), `got "none"`) {
+					t.Errorf("observed with %v", err)
+				}
+				if log := k.log(); log != ran {
+					t.Errorf("ran %q, want %q", log, ran)
+				}
 			}
-			if log := k.log(); log != "read" {
-				t.Errorf("ran %q", log)
-			}
-			if took := time.Since(begun); took != time.Duration(i)*time.Second {
-				t.Errorf("run %d is %v after the first", i, took)
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		k.set("4")
-		if _, err := k.Observe(ctx); err == nil || !strings.Contains(err.Error(), `got "none"`) {
-			t.Errorf("observed with %v", err)
-		}
-		if log := k.log(); log != "" {
-			t.Errorf("ran %q", log)
-		}
-		time.Sleep(800 * time.Millisecond)
-		k.expect(4, 4, "read")
-	})
+			fails("read")
+			time.Sleep(again - time.Millisecond)
+			fails("")
+			time.Sleep(time.Millisecond)
+			fails("read")
+			k.set("4")
+			time.Sleep(again - time.Millisecond)
+			fails("")
+			time.Sleep(time.Millisecond)
+			k.expect(4, 4, "read")
+			k.set("5")
+			time.Sleep(interval - time.Millisecond)
+			k.expect(4, 4, "")
+		})
+	}
 }
 
 // TestCountsOnTheirWay has programs that return before what they do is done, as

@@ -14,8 +14,12 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 )
 
+// retryWithin is the most time after which a Read that failed is run again.
+const retryWithin = 2 * time.Second
+
 // Observe returns what Read prints, or has printed no longer than the interval
-// ago. After a run that failed it waits until the next one is due.
+// ago. What failed is said again until it is run again, which is after the
+// interval, or after two seconds where that is longer.
 //
 // Read prints either a JSON object with the whole numbers desired, ready
 // (default: desired) and endpoints (default: ready), or lines of which the first
@@ -30,17 +34,15 @@ func (w *Workload) Observe(ctx context.Context) (churn.Observation, error) {
 		return churn.Observation{}, err
 	}
 	defer w.release()
-	if wait := w.o.Interval - time.Since(w.read); !w.read.IsZero() && wait > 0 {
-		if w.err == nil {
-			return w.last, nil
-		}
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+	pause := w.o.Interval
+	if w.err != nil {
+		pause = min(pause, retryWithin)
+	}
+	if !w.read.IsZero() && time.Since(w.read) < pause {
+		if w.err != nil {
 			return churn.Observation{}, w.err
 		}
+		return w.last, nil
 	}
 	if err := w.look(ctx); err != nil {
 		return churn.Observation{}, err

@@ -3,6 +3,7 @@ package haproxy
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,27 +74,26 @@ type change struct {
 	sessions bool // those that it has are cut
 }
 
-// commands returns the lines that do it. A server that comes back gets its
-// weight before its place, so that it does not begin with another share.
+// commands returns the lines that do it. HAProxy does not carry out the rest of
+// a line when who sent it has died. A killed server that was put away or back in
+// part has weight 0 and no other state, which tells it from those of others.
 func (c change) commands(backend string) (all []string) {
 	at := backend + "/" + c.name
-	state := func(to string) {
-		if c.away.state != "" {
-			all = append(all, "set server "+at+" state "+to)
-		}
-	}
-	weight := func(to int) {
-		if c.away.zeroed {
-			all = append(all, "set server "+at+" weight "+strconv.Itoa(to))
-		}
-	}
 	if c.back {
-		weight(c.away.weight)
-		state(ready)
+		if c.away.state != "" {
+			all = append(all, "set server "+at+" state "+ready)
+		}
+		if c.away.zeroed {
+			all = append(all, "set server "+at+" weight "+strconv.Itoa(c.away.weight))
+		}
 		return all
 	}
-	state(c.away.state)
-	weight(0)
+	if c.away.zeroed {
+		all = append(all, "set server "+at+" weight 0")
+	}
+	if c.away.state != "" {
+		all = append(all, "set server "+at+" state "+c.away.state)
+	}
 	if c.sessions {
 		all = append(all, "shutdown sessions server "+at)
 	}
@@ -101,12 +101,13 @@ func (c change) commands(backend string) (all []string) {
 }
 
 // choose returns what makes n servers serve: of those that serve, or that we
-// have put away, the first ones in the order of the backend.
+// have put away, the first ones in the order of the backend. Should only the
+// first changes be made, then those that are away are still the last ones.
 func choose(servers []server, ours map[string]away, mode Mode, n int) ([]change, error) {
 	if err := apart(servers); err != nil {
 		return nil, err
 	}
-	var changes []change
+	var back, put []change
 	candidates := 0
 	var others []string
 	for _, s := range servers {
@@ -114,11 +115,11 @@ func choose(servers []server, ours map[string]away, mode Mode, n int) ([]change,
 		switch {
 		case s.serves():
 			if candidates++; candidates > n {
-				changes = append(changes, change{name: s.name, away: mode.put(s)})
+				put = append(put, change{name: s.name, away: mode.put(s)})
 			}
 		case !left.nothing() && left.back(s).serves():
 			if candidates++; candidates <= n {
-				changes = append(changes, change{name: s.name, away: left, back: true})
+				back = append(back, change{name: s.name, away: left, back: true})
 			}
 		case !s.backup:
 			others = append(others, fmt.Sprintf("%s (%s, weight %d)", s.name, s.state(), s.weight))
@@ -127,11 +128,12 @@ func choose(servers []server, ours map[string]away, mode Mode, n int) ([]change,
 	if n > candidates {
 		err := fmt.Errorf("%d servers asked for, and %d may take traffic", n, candidates)
 		if len(others) > 0 {
-			err = fmt.Errorf("%w; others have put away: %s", err, strings.Join(others, ", "))
+			err = fmt.Errorf("%w; others have put away: %s", err, shortened(strings.Join(others, ", ")))
 		}
 		return nil, wrong(churn.Refused, err)
 	}
-	return changes, nil
+	slices.Reverse(put)
+	return append(back, put...), nil
 }
 
 // chooseKills returns what stops the last n servers that serve.

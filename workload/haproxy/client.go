@@ -16,7 +16,7 @@ import (
 
 const (
 	// mostAnswer is more than HAProxy says of some ten thousand servers, in bytes.
-	mostAnswer = 16 << 20
+	mostAnswer = 8 << 20
 	// mostLine is how long a line of commands may become, in bytes. HAProxy takes
 	// what goes into its buffer, 16 KiB unless tune.bufsize says less.
 	mostLine = 4 << 10

@@ -66,7 +66,7 @@ func (w *Workload) mayChange(ctx context.Context) error {
 		return err
 	}
 	if level := answers[0]; level == "user" || level == "operator" {
-		return levelTooLow(fmt.Sprintf("the socket is of level %s", level))
+		return levelTooLow("the socket is of level " + level)
 	}
 	return nil
 }
@@ -74,8 +74,8 @@ func (w *Workload) mayChange(ctx context.Context) error {
 // Restore puts back the servers that were put away since Keep returned original,
 // and leaves alone what is no longer as it was left. A Workload that has put
 // none away itself, because it is of a later process, takes those for ours that
-// are in the state of original's mode, or killed, from the last one that served
-// on, up to one that serves.
+// are in the state of original's mode, or of weight 0 and killed or about to be,
+// from the last one that served on, up to one that serves.
 func (w *Workload) Restore(ctx context.Context, original string) error {
 	return w.call(ctx, "restoring", func() error {
 		o, err := w.decode(original)
@@ -124,7 +124,7 @@ func (o original) ours(s snapshot) map[string]away {
 			return all // those before it were never put away
 		}
 		was := server{weight: k.Weight}
-		for _, a := range []away{killed(was), o.Mode.put(was)} {
+		for _, a := range []away{killed(was), o.Mode.put(was), Weight.put(was)} {
 			if a.left(one) == a {
 				all[k.Name] = a
 				break

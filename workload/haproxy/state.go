@@ -151,12 +151,12 @@ func parseInfo(answer string, now time.Time) (s snapshot, err error) {
 		info[name] = strings.TrimSpace(value)
 	}
 	if s.process.pid, err = strconv.Atoi(info["Pid"]); err != nil {
-		return s, garbage("show info", answer, fmt.Errorf("Pid: %w", err))
+		return s, garbage("show info", answer, fmt.Errorf("field Pid: %w", err))
 	}
 	if s.process.started, err = strconv.ParseInt(info["Start_time_sec"], 10, 64); err != nil {
 		up, err := strconv.ParseInt(info["Uptime_sec"], 10, 64)
 		if err != nil {
-			return s, garbage("show info", answer, fmt.Errorf("Uptime_sec: %w", err))
+			return s, garbage("show info", answer, fmt.Errorf("field Uptime_sec: %w", err))
 		}
 		s.process.started = now.Unix() - up
 	}
@@ -194,7 +194,7 @@ func parseServers(backend, answer string) ([]server, error) {
 		}{{"srv_admin_state", &s.admin}, {"srv_op_state", &s.op}, {"srv_uweight", &s.weight}} {
 			var err error
 			if *number.to, err = strconv.Atoi(row[number.name]); err != nil {
-				return nil, garbage(command, line, fmt.Errorf("%s: %w", number.name, err))
+				return nil, garbage(command, line, fmt.Errorf("column %s: %w", number.name, err))
 			}
 		}
 		servers = append(servers, s)

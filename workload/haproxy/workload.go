@@ -71,7 +71,7 @@ func New(o Options) (*Workload, error) {
 		all = append(all, err)
 	}
 	if !goodName(o.Backend) {
-		all = append(all, fmt.Errorf("backend %q: want a name of letters, digits and - _ . :", o.Backend))
+		all = append(all, fmt.Errorf("backend %q: want its name, letters, digits and -_.: alone", o.Backend))
 	}
 	switch o.Mode {
 	case "":
@@ -203,26 +203,26 @@ func (w *Workload) look(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	other := w.known && !s.process.same(w.process)
-	if other {
+	if w.known && !s.process.same(w.process) {
 		w.moving = nil // whom that was told is gone
+		lost := false
+		for name, a := range w.ours {
+			one, there := s.server(name)
+			lost = lost || !there || a.left(one) != a
+		}
+		if lost {
+			w.ours = nil
+		}
+		w.reloaded = w.reloaded || lost || s.count() != w.seen
 	}
-	lost := false
 	for name, a := range w.ours {
-		left := away{}
-		if one, there := s.server(name); there {
-			left = a.left(one)
-		}
-		lost = lost || left != a
 		if w.moving != nil {
-			continue // it may still come
+			break // what is not done may be done yet
 		}
-		if w.ours[name] = left; left.nothing() {
+		one, there := s.server(name)
+		if w.ours[name] = a.left(one); !there || w.ours[name].nothing() {
 			delete(w.ours, name)
 		}
-	}
-	if other {
-		w.reloaded = w.reloaded || lost || s.count() != w.seen
 	}
 	if !w.known {
 		w.seen = s.count()
@@ -300,32 +300,33 @@ func (w *Workload) send(ctx context.Context, changes []change) (n int, err error
 	return n, verdict(commands, answers)
 }
 
-// verdict returns an error where a command was not carried out, which alone
-// has something to say. It is definite where none was.
+// verdict returns an error where commands were not carried out: such a command
+// alone has something to say. It is definite where none was.
 func verdict(commands, answers []string) error {
-	var all []error
-	reason := churn.Other
-	refused := 0
+	refused, forbidden, first := 0, false, -1
 	for i, answer := range answers {
 		if answer == "" {
 			continue
 		}
-		if refused++; strings.HasPrefix(answer, "Permission denied") {
-			reason = churn.Forbidden
-			all = append(all[:0], fmt.Errorf("%s; write level admin on its stats socket line", answer))
-			continue
+		refused++
+		denied := strings.HasPrefix(answer, "Permission denied")
+		if first < 0 || denied && !forbidden {
+			first = i
 		}
-		all = append(all, fmt.Errorf("%q was answered with %q", commands[i], shortened(answer)))
+		forbidden = forbidden || denied
 	}
-	switch {
-	case refused == 0:
+	if refused == 0 {
 		return nil
-	case refused < len(answers):
-		reason = churn.Other
-	case reason == churn.Other:
-		reason = churn.Conflict
 	}
-	return wrong(reason, errors.Join(all...))
+	reason, remedy := churn.Conflict, "" // servers that are gone
+	if forbidden {
+		reason, remedy = churn.Forbidden, "; write level admin on its stats socket line"
+	}
+	if refused < len(answers) {
+		reason = churn.Other
+	}
+	return wrong(reason, fmt.Errorf("%d of %d commands were not carried out: %q was answered with %q%s",
+		refused, len(answers), commands[first], shortened(answers[first]), remedy))
 }
 
 // mayBeDone reports whether commands that failed may have been carried out.

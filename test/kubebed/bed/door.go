@@ -55,6 +55,10 @@ type Door struct {
 // slots is how many endpoints a HAProxyRuntime can have.
 const slots = 16
 
+// manyRequests is how many requests a connection to an nginx may carry, so that
+// only a reload closes any.
+const manyRequests = 1_000_000
+
 // haproxyBackend is what routers tell HAProxy: a server that refuses a
 // connection is no reason to fail, another one is asked at once.
 const haproxyBackend = "\tbalance roundrobin\n\toption redispatch 1\n\tretries 3\n"
@@ -84,7 +88,7 @@ func (b *Bed) Door(kind DoorKind, namespace, service string) *Door {
 		s.fill(addresses)
 		b.feed(namespace, service, addresses, s.fill)
 	case NGINXReloading:
-		n := testbed.NGINX(b.t, testbed.NGINXOptions{Backends: orNone(addresses), Urgent: true})
+		n := testbed.NGINX(b.t, testbed.NGINXOptions{Backends: orNone(addresses), KeepaliveRequests: manyRequests, Urgent: true})
 		d.HTTP, d.HTTPS, d.CAFile = n.HTTP, n.HTTPS, n.CAFile
 		b.feed(namespace, service, addresses, func(addresses []string) {
 			n.SetBackends(orNone(addresses))
@@ -95,7 +99,8 @@ func (b *Bed) Door(kind DoorKind, namespace, service string) *Door {
 		n := testbed.NGINX(b.t, testbed.NGINXOptions{
 			// A connection is of one pod, and the one that was used last is used
 			// next: one that lasts would bear all the load.
-			Backends: []string{b.serviceAddress(namespace, service)}, Upstream: "keepalive_requests 20;", Urgent: true,
+			Backends: []string{b.serviceAddress(namespace, service)}, Upstream: "keepalive_requests 20;",
+			KeepaliveRequests: manyRequests, Urgent: true,
 		})
 		d.HTTP, d.HTTPS, d.CAFile = n.HTTP, n.HTTPS, n.CAFile
 	}

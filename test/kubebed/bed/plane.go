@@ -118,7 +118,7 @@ func (b *Bed) prepare() {
 func (b *Bed) launch(name string, args ...string) *testbed.Process {
 	b.t.Helper()
 	o := testbed.ProgramOptions{
-		Path: b.program, Args: append([]string{name}, args...), Folder: b.dir, Output: b.file(name + ".log"),
+		Path: b.program, Args: append([]string{name}, args...), Folder: b.dir, Output: b.file(name + ".log"), Preferred: true,
 		Environment: []string{"KUBECONFIG="}, // that of whoever runs the tests is none of ours
 	}
 	b.mutex.Lock()

@@ -66,7 +66,7 @@ func build(h holder, replicas int) ([]string, error) {
 		}
 	}
 	config := filepath.Join(dir, "steadyprobe.yml")
-	if err := os.WriteFile(config, []byte(site.Configuration(1000, 50)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(site.Configuration(bed.StudyTwo())), 0o600); err != nil {
 		return nil, fmt.Errorf("writing a configuration: %w", err)
 	}
 	environment := []string{"KUBECONFIG=" + b.Admin, "STEADYPROBE_CONFIG=" + config, "PATH=" + bin + ":" + os.Getenv("PATH")}
