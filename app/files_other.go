@@ -5,4 +5,4 @@ package app
 import "github.com/steadyprobe/steadyprobe/config"
 
 // checkFiles has no limit to check here.
-func checkFiles([]config.Target, bool) error { return nil }
+func checkFiles(Shard, []config.Target, bool) error { return nil }

@@ -18,7 +18,7 @@ const ownFiles = 64
 // may open connections, so that the endpoints cannot starve later. With embedded
 // backends a connection has all its ends in this process: those of the door, of
 // the door's own connection, and of the backend.
-func checkFiles(targets []config.Target, embedded bool) error {
+func checkFiles(shard Shard, targets []config.Target, embedded bool) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return nil // it cannot be told
@@ -28,11 +28,12 @@ func checkFiles(targets []config.Target, embedded bool) error {
 	if embedded {
 		each, who, remedy = 5, "the demo needs", ""
 	}
-	for _, t := range targets {
-		needed += each * uint64(t.Connections)
+	for i := range targets {
+		p, _ := shard.part(&targets[i])
+		needed += each * uint64(p.connections)
 	}
 	if needed > limit.Cur {
-		return fmt.Errorf("starting: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
+		return fmt.Errorf("opening files: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
 	}
 	return nil
 }

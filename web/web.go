@@ -52,6 +52,10 @@ type Options struct {
 	// Timeline returns a target's past in spans of 1 s (the last 5 minutes) or
 	// of 10 s (the last hour); false: there is no such target.
 	Timeline func(target string, span time.Duration) (Timeline, bool)
+	// Reload reloads the configuration and returns what has changed, in a
+	// sentence; an error has changed nothing, and is told to who has asked. nil: who
+	// asks for a reload is refused.
+	Reload func(context.Context) (string, error)
 }
 
 func (o *Options) validate() error {
@@ -73,7 +77,7 @@ func (o *Options) validate() error {
 }
 
 // New returns the handler of the main listen address. All paths answer GET and
-// HEAD only, but for those that control churns, which answer POST. It fails
+// HEAD only, but for that of a reload and those that control churns. It fails
 // where an option is missing.
 func New(o Options) (http.Handler, error) {
 	if err := o.validate(); err != nil {
@@ -87,6 +91,7 @@ func New(o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
 	mux.Handle("GET /"+pathConfig, config(&o))
+	mux.Handle("/"+pathReload, reload(&o))
 	mux.Handle("GET /{$}", limited(maxViewers, tooMany, stalling(page)))
 	(&api{&o}).register(mux)
 	plots.register(mux)

@@ -65,6 +65,13 @@ func (p *ProbeServer) ready() bool {
 	return err == nil && code == http.StatusOK
 }
 
+// Configure writes another text into the configuration file of a Probe, which
+// does not know of it yet.
+func (p *ProbeServer) Configure(configuration string) {
+	p.t.Helper()
+	p.write("steadyprobe.yml", configuration)
+}
+
 // Start starts the daemon again, with the same configuration file and address,
 // and returns when its targets are started.
 func (p *ProbeServer) Start() { p.t.Helper(); p.start(p.ready) }
