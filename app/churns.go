@@ -34,6 +34,7 @@ type churnParts struct {
 	notes       string         // folder of the notes of providers that have no place of their own; empty: there is none
 	clusters    *clusters
 }
+
 // Check reports what [Run] refuses of a configuration that is valid, as far as
 // that can be said without connecting to anything: churns of backends that only
 // the demo has, and what a cluster would not understand.
