@@ -41,15 +41,15 @@ func (t *tied) set(all []*probed) {
 		if p.config.Churn != t.churn {
 			continue
 		}
-		if i := slices.IndexFunc(t.all, func(one tiedTarget) bool { return one.probed == p }); i >= 0 {
-			next = append(next, t.all[i])
+		if i := slices.IndexFunc(t.all, func(one tiedTarget) bool { return one.prober == p.prober }); i >= 0 {
+			next = append(next, tiedTarget{p, t.all[i].before})
 			continue
 		}
 		p.prober.SetChurn(t.phase)
 		next = append(next, tiedTarget{p, trafficOf(p.prober)})
 	}
 	for _, one := range t.all {
-		if !slices.ContainsFunc(next, func(n tiedTarget) bool { return n.probed == one.probed }) {
+		if !slices.ContainsFunc(next, func(n tiedTarget) bool { return n.prober == one.prober }) {
 			t.gone = plus(t.gone, one.traffic())
 			t.failure = t.latest(one)
 		}
