@@ -46,6 +46,8 @@ func (c *Cycle) beat(ctx context.Context) {
 		c.cycle(ctx, now, o)
 	case c.mode == resting:
 		c.release(ctx)
+	case c.mode == standby:
+		c.relieve(o)
 	}
 	if c.mode == resting || c.mode == beginning {
 		c.saveLater(ctx)

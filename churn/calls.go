@@ -19,6 +19,9 @@ func (c *Cycle) observe(ctx context.Context) (Observation, error) {
 	begun := time.Now()
 	call, cancel := context.WithTimeout(ctx, c.o.CallTimeout)
 	defer cancel()
+	if c.term != nil { // a server that hangs is not to hide that the lead is lost
+		defer context.AfterFunc(c.term.lease, cancel)()
+	}
 	o, err := c.o.Workload.Observe(call)
 	if reason := reasonOf(err); err != nil {
 		if c.unseen.IsZero() && reason != Refused {

@@ -38,6 +38,12 @@ func newFake(replicas int) *fakeWorkload {
 	return &fakeWorkload{start: time.Now(), desired: replicas, before: replicas}
 }
 
+// publish makes what a test has changed known to those who call from now on.
+func (f *fakeWorkload) publish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+}
+
 // set is what anybody may do.
 func (f *fakeWorkload) set(replicas int) {
 	f.mu.Lock()
@@ -58,8 +64,11 @@ func (f *fakeWorkload) count() int {
 }
 
 func (f *fakeWorkload) Scale(ctx context.Context, replicas int) error {
-	if f.onScale != nil {
-		if done, err := f.onScale(ctx, replicas); err != nil {
+	f.mu.Lock()
+	hook := f.onScale
+	f.mu.Unlock()
+	if hook != nil {
+		if done, err := hook(ctx, replicas); err != nil {
 			if done {
 				f.apply(replicas)
 			}
@@ -78,8 +87,11 @@ func (f *fakeWorkload) apply(replicas int) {
 }
 
 func (f *fakeWorkload) Observe(ctx context.Context) (Observation, error) {
-	if f.onObserve != nil {
-		if err := f.onObserve(ctx); err != nil {
+	f.mu.Lock()
+	hook := f.onObserve
+	f.mu.Unlock()
+	if hook != nil {
+		if err := hook(ctx); err != nil {
 			return Observation{}, err
 		}
 	}
