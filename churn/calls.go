@@ -14,7 +14,8 @@ type change struct {
 	restore bool
 }
 
-// observe calls Observe. It has counted and shown an error that it returns.
+// observe calls Observe. It has counted and shown an error that it returns, but
+// for errLate.
 func (c *Cycle) observe(ctx context.Context) (Observation, error) {
 	begun := time.Now()
 	call, cancel := context.WithTimeout(ctx, c.o.CallTimeout)
@@ -23,6 +24,9 @@ func (c *Cycle) observe(ctx context.Context) (Observation, error) {
 		defer context.AfterFunc(c.term.lease, cancel)()
 	}
 	o, err := c.o.Workload.Observe(call)
+	if err != nil && c.term != nil && c.term.lease.Err() != nil {
+		return Observation{}, errLate // it may have been cut for that
+	}
 	if reason := reasonOf(err); err != nil {
 		if c.unseen.IsZero() && reason != Refused {
 			c.unseen = begun
@@ -100,8 +104,8 @@ func (c *Cycle) ask(ctx context.Context, ch change) {
 	err := c.callWorkload(ctx, ch)
 	reason := reasonOf(err)
 	switch {
-	case err == nil:
-		c.unclear, c.open = known, false
+	case err == nil: // which keeps an earlier one from taking effect, unless it changes nothing
+		c.unclear, c.open = known, open && ch.to == c.desired
 	case !reason.unclear():
 		c.unclear, c.open, c.changed = known, open, changed
 	}

@@ -177,6 +177,7 @@ type fakeElection struct {
 	mu      sync.Mutex
 	waiting []*candidate
 	leader  *candidate
+	closed  bool // nobody is elected
 }
 
 // candidate is one instance of an election.
@@ -218,7 +219,7 @@ func (c *candidate) Campaign(ctx context.Context, lead func(context.Context)) er
 
 // next elects somebody where nobody leads. The caller holds the mutex.
 func (e *fakeElection) next() {
-	if e.leader == nil && len(e.waiting) > 0 {
+	if e.leader == nil && len(e.waiting) > 0 && !e.closed {
 		e.leader, e.waiting = e.waiting[0], e.waiting[1:]
 		close(e.leader.elected)
 	}
@@ -231,6 +232,22 @@ func (e *fakeElection) leave(c *candidate) {
 	if e.leader == c {
 		e.leader = nil
 	}
+	e.next()
+}
+
+// strand takes the lead away from whoever has it, and gives it to nobody until
+// admit is called.
+func (e *fakeElection) strand() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.deposeLeader()
+}
+
+func (e *fakeElection) admit() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = false
 	e.next()
 }
 
