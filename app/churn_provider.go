@@ -102,23 +102,29 @@ func (p *churnParts) inFile(c *config.Churn, made *provider) error {
 }
 
 // rehearsal is the note of a churn in a dry run: there is one only while no
-// other process churns.
+// other process churns. It keeps others from churning for as long as there is
+// something to put back, and no longer.
 type rehearsal struct {
 	book   *notefile.Book
 	logger *slog.Logger
 
-	mu    sync.Mutex
-	alone bool
+	mu     sync.Mutex
+	alone  bool
+	retire context.CancelFunc // gives up being the only one
 }
 
 // electionWait is how long a dry run waits to know whether another process
 // churns.
 const electionWait = 2 * time.Second
 
-// run runs the cycle, as the only process that does where that can be had.
+// run runs the cycle, at first as the only process that may churn, where that
+// can be had.
 func (r *rehearsal) run(ctx context.Context, cycle func(context.Context) error) error {
 	standing, retire := context.WithCancel(ctx)
 	defer retire()
+	r.mu.Lock()
+	r.retire = retire
+	r.mu.Unlock()
 	elected := make(chan struct{}, 1)
 	var campaign sync.WaitGroup
 	campaign.Go(func() {
@@ -139,6 +145,8 @@ func (r *rehearsal) run(ctx context.Context, cycle func(context.Context) error) 
 	case <-elected:
 	case <-ctx.Done():
 	case <-time.After(electionWait):
+		retire() // what the other one leaves is not ours
+		campaign.Wait()
 	}
 	err := cycle(ctx)
 	retire()
@@ -158,16 +166,33 @@ func (r *rehearsal) isAlone() bool {
 	return r.alone
 }
 
+// end gives up being the only one.
+func (r *rehearsal) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retire()
+}
+
 // Load returns the note, none where it may be that of another process.
 func (r *rehearsal) Load(ctx context.Context) (churn.Note, error) {
 	if !r.isAlone() {
 		return churn.Note{}, nil
 	}
-	return r.book.Load(ctx)
+	n, err := r.book.Load(ctx)
+	if err == nil && !n.Held {
+		r.end()
+	}
+	return n, err
 }
 
 // Save replaces the note.
-func (r *rehearsal) Save(ctx context.Context, n churn.Note) error { return r.book.Save(ctx, n) }
+func (r *rehearsal) Save(ctx context.Context, n churn.Note) error {
+	err := r.book.Save(ctx, n)
+	if err == nil && !n.Held {
+		r.end()
+	}
+	return err
+}
 
 // clusters are those that workloads are in, each once.
 type clusters struct {
