@@ -67,7 +67,7 @@ func (p *programs) options(rest string) Options {
     %s
 `, p.count, rest)
 	o := options(configured(p.t, text), "127.0.0.1:0")
-	o.StorageFolder, o.EnableLifecycle = p.storage, true
+	o.Storage.Path, o.Lifecycle = p.storage, true
 	return o
 }
 

@@ -89,7 +89,7 @@ func (d *daemon) newChurns() (*churns, error) {
 		clock:       d.engine.clock,
 		convergence: d.bounds.Convergence,
 		embedded:    d.embedded,
-		notes:       notesFolder(d.options.StorageFolder),
+		notes:       notesFolder(d.options.Storage.Path),
 		namespaces:  d.config.Limits.ChurnNamespaces,
 		clusters:    newClusters(d.options.Logger, d.options.Version),
 	}}

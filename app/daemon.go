@@ -28,12 +28,10 @@ type Options struct {
 	ConfigFile    string              // not used by Demo
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
-	// StorageFolder is where what outlives the process is kept, below folders of
-	// its own; empty: nowhere.
-	StorageFolder   string
-	EnableLifecycle bool // churns may be controlled over HTTP
-	Logger          *slog.Logger
-	Version         string // of the program
+	Storage       Storage
+	Lifecycle     bool // churns may be controlled over HTTP
+	Logger        *slog.Logger
+	Version       string // of the program
 	// Listening is told the addresses once the endpoints are served; nil: nobody.
 	Listening func(main []net.Addr, health net.Addr)
 }
@@ -94,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("loading --config.file: %w", err)
 	}
-	if err := errors.Join(Check(loaded), checkStorage(loaded, o.StorageFolder)); err != nil {
+	if err := errors.Join(Check(loaded), checkStorage(loaded, o.Storage.Path)); err != nil {
 		return err
 	}
 	d := &daemon{options: o, config: loaded, loaded: time.Now()}

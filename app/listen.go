@@ -127,7 +127,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
-		Lifecycle:    d.options.EnableLifecycle,
+		Lifecycle:    d.options.Lifecycle,
 		ControlChurn: d.churns.control,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,

@@ -36,13 +36,13 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
 		defer outliveHangUps(logger)()
 		err := app.Run(ctx, app.Options{
-			ConfigFile:      *file,
-			Web:             flags,
-			HealthAddress:   *health,
-			StorageFolder:   *storage,
-			EnableLifecycle: *lifecycle,
-			Logger:          logger,
-			Version:         version.Version,
+			ConfigFile:    *file,
+			Web:           flags,
+			HealthAddress: *health,
+			Storage:       app.Storage{Path: *storage},
+			Lifecycle:     *lifecycle,
+			Logger:        logger,
+			Version:       version.Version,
 		})
 		var problems *config.Errors
 		if *file == defaultFile && errors.As(err, &problems) && errors.Is(err, fs.ErrNotExist) {
