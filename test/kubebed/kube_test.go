@@ -45,6 +45,7 @@ func TestKube(t *testing.T) {
 		{"election", kubeElection},
 		{"lost lease", kubeLostLease},
 		{"notebook", kubeNotebook},
+		{"foreign note", kubeForeignNote},
 		{"trouble", kubeTrouble},
 		{"frozen connections", kubeFrozen},
 		{"outage", kubeOutage},
