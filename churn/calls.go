@@ -104,8 +104,8 @@ func (c *Cycle) ask(ctx context.Context, ch change) {
 	err := c.callWorkload(ctx, ch)
 	reason := reasonOf(err)
 	switch {
-	case err == nil: // which keeps an earlier one from taking effect, unless it changes nothing
-		c.unclear, c.open = known, open && ch.to == c.desired
+	case err == nil: // which keeps an earlier one from taking effect, unless it may have changed nothing
+		c.unclear, c.open = known, open && (!c.unseen.IsZero() || ch.to == c.desired)
 	case !reason.unclear():
 		c.unclear, c.open, c.changed = known, open, changed
 	}
