@@ -220,6 +220,35 @@ func TestADryRunBesideAnother(t *testing.T) {
 	}
 }
 
+// TestADryRunIsInNobodysWay lets another process churn beside it, also after it
+// has put back what an earlier one had left.
+func TestADryRunIsInNobodysWay(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		left churn.Note
+	}{
+		{"nothing left", churn.Note{}},
+		{"3 replicas left", churn.Note{Held: true, Baseline: 2, Set: 3, Before: 2, Deadline: time.Now().Add(time.Hour)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPrograms(t, "2")
+			if row.left.Held {
+				p.write("3")
+				p.leave("shop", row.left)
+			}
+			dry := start(t, p.options("steps: [{replicas: 3, hold: 1h}]"))
+			eventually(t, "the dry run", func() bool { c := churnOf(t, dry); return c.State == "dry_run" && c.Baseline == 2 })
+			other := start(t, p.options("dry_run: false\n    steps: [{replicas: 4, hold: 1h}]"))
+			eventually(t, "4 replicas", func() bool { return p.replicas() == "4" })
+			dry.stop()
+			other.stop()
+			if got := p.replicas(); got != "2" {
+				t.Errorf("%s replicas at the end, want 2", got)
+			}
+		})
+	}
+}
+
 // TestOfTwoDaemonsOneChurns hands over at the end of the first.
 func TestOfTwoDaemonsOneChurns(t *testing.T) {
 	p := newPrograms(t, "2")

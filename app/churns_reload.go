@@ -81,10 +81,18 @@ func (c *churns) start(p *churnPlan) {
 	for _, one := range p.added {
 		var before []*churning
 		for _, other := range c.ending {
-			if other.config.Name == one.config.Name || other.config.SameWorkload(&one.config) {
+			if other.config.Name == one.config.Name || sameWorkload(&other.config, &one.config) {
 				before = append(before, other)
 			}
 		}
 		one.start(before)
 	}
+}
+
+// sameWorkload reports whether two churns scale the same replicas, as far as that
+// can be told.
+func sameWorkload(a, b *config.Churn) bool {
+	provider, what := a.Scales()
+	other, same := b.Scales()
+	return provider != "" && provider == other && what == same
 }

@@ -3,6 +3,7 @@ package churn
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,10 +178,10 @@ func TestAnswers(t *testing.T) {
 // crowd answers the requests of a door in turn, as a workload scales.
 type crowd struct {
 	*fakeWorkload
-	rate      time.Duration // between two requests
-	lag       time.Duration // until a new one answers
-	drain     time.Duration // until a removed one does not any more
-	marked    time.Time
+	lag   time.Duration // until a new one answers
+	drain time.Duration // until a removed one does not any more
+
+	look      sync.Mutex
 	sightings map[string]*Sighting
 	count     int
 }
@@ -196,6 +197,8 @@ func (c *crowd) answer() {
 	if n == 0 {
 		return
 	}
+	c.look.Lock()
+	defer c.look.Unlock()
 	c.count++
 	name := fmt.Sprint("web-", c.count%n)
 	s := c.sightings[name]
@@ -210,6 +213,8 @@ func (c *crowd) answer() {
 }
 
 func (c *crowd) backends(mark bool) []Sighting {
+	c.look.Lock()
+	defer c.look.Unlock()
 	var all []Sighting
 	for _, s := range c.sightings {
 		all = append(all, *s)

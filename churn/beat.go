@@ -2,6 +2,7 @@ package churn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,9 @@ func (c *Cycle) beat(ctx context.Context) {
 		c.takeOver(ctx)
 	}
 	o, err := c.observe(ctx)
+	if errors.Is(err, errLate) {
+		return
+	}
 	if err != nil && reasonOf(err) != Refused {
 		c.outOfSight(ctx, err)
 		return
@@ -46,6 +50,8 @@ func (c *Cycle) beat(ctx context.Context) {
 		c.cycle(ctx, now, o)
 	case c.mode == resting:
 		c.release(ctx)
+	case c.mode == standby:
+		c.relieve(o)
 	}
 	if c.mode == resting || c.mode == beginning {
 		c.saveLater(ctx)
@@ -57,6 +63,7 @@ func (c *Cycle) beat(ctx context.Context) {
 
 // look takes what there is.
 func (c *Cycle) look(now time.Time, o Observation) {
+	c.desired = o.Desired
 	if c.o.DryRun && c.mode != restoring {
 		// What others do is none of its phases; only its own restore is followed.
 		if c.machine.phase == probe.Settled {

@@ -14,12 +14,19 @@ type change struct {
 	restore bool
 }
 
-// observe calls Observe. It has counted and shown an error that it returns.
+// observe calls Observe. It has counted and shown an error that it returns, but
+// for errLate.
 func (c *Cycle) observe(ctx context.Context) (Observation, error) {
 	begun := time.Now()
 	call, cancel := context.WithTimeout(ctx, c.o.CallTimeout)
 	defer cancel()
+	if c.term != nil { // a server that hangs is not to hide that the lead is lost
+		defer context.AfterFunc(c.term.lease, cancel)()
+	}
 	o, err := c.o.Workload.Observe(call)
+	if err != nil && c.term != nil && c.term.lease.Err() != nil {
+		return Observation{}, errLate // it may have been cut for that
+	}
 	if reason := reasonOf(err); err != nil {
 		if c.unseen.IsZero() && reason != Refused {
 			c.unseen = begun
@@ -97,8 +104,8 @@ func (c *Cycle) ask(ctx context.Context, ch change) {
 	err := c.callWorkload(ctx, ch)
 	reason := reasonOf(err)
 	switch {
-	case err == nil:
-		c.unclear, c.open = known, false
+	case err == nil: // which keeps an earlier one from taking effect, unless it may have changed nothing
+		c.unclear, c.open = known, open && (!c.unseen.IsZero() || ch.to == c.desired)
 	case !reason.unclear():
 		c.unclear, c.open, c.changed = known, open, changed
 	}

@@ -369,6 +369,7 @@ func TestControlIsRefused(t *testing.T) {
 			t.Errorf("ending: %v", err)
 		}
 		p.onScale = nil
+		p.publish()
 		if err := errors.Join(<-p.a.done, p.b.stop()); err != nil {
 			t.Error(err)
 		}

@@ -52,18 +52,19 @@ type Cycle struct {
 	// All that follows belongs to Run. It outlives it: what one Run could not
 	// restore, the next one restores, with the same baseline.
 
-	term    *term     // nil: this instance does not lead
-	quiet   time.Time // no baseline is taken before
-	mode    mode
-	then    mode // after restoring
-	machine machine
-	seen    bool // there was an observation in this Run
-	told    probe.ChurnPhase
-	course  course
-	flow    flow
-	answers answers
-	outage  outage
-	marked  bool // of the step or restore under way both were told
+	term     *term     // nil: this instance does not lead
+	identity string    // of this instance, when it led last
+	quiet    time.Time // no baseline is taken before
+	mode     mode
+	then     mode // after restoring
+	machine  machine
+	seen     bool // there was an observation in this Run
+	told     probe.ChurnPhase
+	course   course
+	flow     flow
+	answers  answers
+	outage   outage
+	marked   bool // of the step or restore under way both were told
 
 	note     Note      // what was saved last, or tried to; without a Notebook only Paused is used
 	renew    time.Time // when it is to be saved again
@@ -76,7 +77,8 @@ type Cycle struct {
 	putBack  bool   // a call that restores was accepted
 	restored bool   // in this Run, so that it has to settle before there is a step
 
-	set       int       // the count that was ours when last seen; in a dry run the one we would have set
+	desired   int       // the count that was seen last
+	set       int       // the one of those that was ours; in a dry run the one we would have set
 	attempted time.Time // when the workload was last asked to change
 	asked     change    // what for
 	unsure    bool      // that failed, and nothing was observed since

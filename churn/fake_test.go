@@ -38,6 +38,12 @@ func newFake(replicas int) *fakeWorkload {
 	return &fakeWorkload{start: time.Now(), desired: replicas, before: replicas}
 }
 
+// publish makes what a test has changed known to those who call from now on.
+func (f *fakeWorkload) publish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+}
+
 // set is what anybody may do.
 func (f *fakeWorkload) set(replicas int) {
 	f.mu.Lock()
@@ -58,8 +64,11 @@ func (f *fakeWorkload) count() int {
 }
 
 func (f *fakeWorkload) Scale(ctx context.Context, replicas int) error {
-	if f.onScale != nil {
-		if done, err := f.onScale(ctx, replicas); err != nil {
+	f.mu.Lock()
+	hook := f.onScale
+	f.mu.Unlock()
+	if hook != nil {
+		if done, err := hook(ctx, replicas); err != nil {
 			if done {
 				f.apply(replicas)
 			}
@@ -78,8 +87,11 @@ func (f *fakeWorkload) apply(replicas int) {
 }
 
 func (f *fakeWorkload) Observe(ctx context.Context) (Observation, error) {
-	if f.onObserve != nil {
-		if err := f.onObserve(ctx); err != nil {
+	f.mu.Lock()
+	hook := f.onObserve
+	f.mu.Unlock()
+	if hook != nil {
+		if err := hook(ctx); err != nil {
 			return Observation{}, err
 		}
 	}
@@ -165,6 +177,7 @@ type fakeElection struct {
 	mu      sync.Mutex
 	waiting []*candidate
 	leader  *candidate
+	closed  bool // nobody is elected
 }
 
 // candidate is one instance of an election.
@@ -206,7 +219,7 @@ func (c *candidate) Campaign(ctx context.Context, lead func(context.Context)) er
 
 // next elects somebody where nobody leads. The caller holds the mutex.
 func (e *fakeElection) next() {
-	if e.leader == nil && len(e.waiting) > 0 {
+	if e.leader == nil && len(e.waiting) > 0 && !e.closed {
 		e.leader, e.waiting = e.waiting[0], e.waiting[1:]
 		close(e.leader.elected)
 	}
@@ -219,6 +232,22 @@ func (e *fakeElection) leave(c *candidate) {
 	if e.leader == c {
 		e.leader = nil
 	}
+	e.next()
+}
+
+// strand takes the lead away from whoever has it, and gives it to nobody until
+// admit is called.
+func (e *fakeElection) strand() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.deposeLeader()
+}
+
+func (e *fakeElection) admit() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = false
 	e.next()
 }
 

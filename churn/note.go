@@ -48,7 +48,7 @@ func (c *Cycle) adopt(n Note) {
 		return
 	}
 	c.baseline, c.original, c.set = n.Baseline, n.Original, n.Set
-	c.changed, c.unclear = true, []int{n.Before}
+	c.changed, c.unclear = true, []int{n.Set, n.Before}
 	c.asked = change{to: n.Before}
 	c.open = n.Set != n.Baseline || n.Before != n.Baseline
 	c.account.setBaseline(n.Baseline)

@@ -71,7 +71,7 @@ func TestNoteIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, book, _ := noted(3)
 		b := newBench(t, f, func(o *Options) {
-			o.Notebook = book
+			o.Notebook, o.Poll = book, second
 			o.Plan = Plan{Steps: []Step{{Replicas: 4, Hold: time.Hour}, {Replicas: 4, Hold: 10 * time.Hour}}}
 		})
 		b.run(t)

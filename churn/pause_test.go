@@ -342,7 +342,7 @@ func TestOutage(t *testing.T) {
 				if s := b.snapshot(); tc.from > 0 && s.State != Running {
 					t.Errorf("%v after 4 s", s.State)
 				}
-				b.at(tc.from + time.Hour)
+				b.at(tc.from + 10*time.Minute)
 				s := b.snapshot()
 				if s.State != Paused || s.Reason != Unreachable || s.Errors[Unreachable] > 2 {
 					t.Errorf("%v for %v, errors %v", s.State, s.Reason, s.Errors)
@@ -352,9 +352,9 @@ func TestOutage(t *testing.T) {
 				}
 				before := len(f.scaledTo())
 				away = false
-				b.at(tc.from + time.Hour + 30*second) // the back-off of the note is at most that
+				b.at(tc.from + 10*time.Minute + 30*second) // the back-off of the note is at most that
 				if tc.from > 0 {
-					if s := f.scaledTo(); tc.state == Paused && (len(s) <= before || s[before].replicas != 2 || s[before].at > tc.from+time.Hour+100*ms) {
+					if s := f.scaledTo(); tc.state == Paused && (len(s) <= before || s[before].replicas != 2 || s[before].at > tc.from+10*time.Minute+100*ms) {
 						t.Errorf("scaled %v, want 2 at once", s[before:])
 					}
 				}

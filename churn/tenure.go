@@ -89,11 +89,22 @@ func (c *Cycle) lose() {
 	c.o.Logger.Warn("another instance may lead now; nothing more is changed by this one")
 	close(c.term.ended)
 	c.term = nil
+	owed := c.owes()
 	c.rest()
+	c.account.setRestorePending(owed)
 	c.note, c.left = Note{}, false
 	c.mode, c.shown, c.cooldown = standby, pause{}, pause{}
 	c.account.lead(false)
 	c.account.become(Standby, trouble{})
+}
+
+// relieve says that nothing is to be restored any more by whoever leads next:
+// it is back, or somebody else leads, who says so itself.
+func (c *Cycle) relieve(o Observation) {
+	leader := c.o.Election.Leader()
+	if o.Desired == c.baseline || leader != "" && leader != c.identity {
+		c.account.setRestorePending(false)
+	}
 }
 
 // takeOffice is what a new leader begins with.
@@ -101,6 +112,7 @@ func (c *Cycle) takeOffice() {
 	c.failures, c.retry, c.refused = 0, time.Time{}, -1
 	c.course.cycles = 0
 	if c.o.Election != nil {
+		c.identity = c.o.Election.Leader()
 		c.quiet = time.Now().Add(lateness)
 	}
 	switch {

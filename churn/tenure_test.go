@@ -297,7 +297,7 @@ func TestLeadIsLostAtTheEnd(t *testing.T) {
 		if err := <-p.a.done; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if s := p.a.snapshot(); p.count() != 4 || s.Leader || s.State != Stopped || s.RestorePending {
+		if s := p.a.snapshot(); p.count() != 4 || s.Leader || s.State != Stopped || !s.RestorePending {
 			t.Errorf("%d replicas, %+v", p.count(), s)
 		}
 		p.onScale = nil
@@ -457,6 +457,47 @@ func TestDryRunRestoresWhatWasLeft(t *testing.T) {
 		b.at(40 * second)
 		if err := b.stop(); err != nil || f.count() != 3 || book.saved() != saved || len(b.phases) != 3 {
 			t.Errorf("%d replicas, saved %d notes, phases %v, %v", f.count(), book.saved(), b.phases, err)
+		}
+	})
+}
+
+// TestLeadIsLostWhileObserving: a server that hangs hides from nobody that the
+// lead is lost, nor that something is to be put back, until somebody leads.
+func TestLeadIsLostWhileObserving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, 3, nil)
+		p.a.run(t)
+		p.at(4 * second)
+		if s := p.a.snapshot(); p.count() != 4 || !s.Leader || s.RestorePending {
+			t.Fatalf("%d replicas, %+v", p.count(), s)
+		}
+		hangs := true
+		p.onObserve = func(ctx context.Context) error {
+			if hangs {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		p.at(5 * second)
+		// As if nobody could be reached: it does not even know that it is deposed.
+		p.of.strand()
+		p.at(5*second + 10*ms)
+		if s := p.a.snapshot(); s.Leader || s.State != Standby || !s.RestorePending || s.Errors != ([NumReasons]uint64{}) {
+			t.Errorf("while nobody leads: %+v", s)
+		}
+		hangs = false
+		p.b.run(t)
+		p.of.admit()
+		p.at(20 * second)
+		if s := p.a.snapshot(); s.RestorePending || p.count() != 3 {
+			t.Errorf("when somebody leads again: %d replicas, %+v", p.count(), s)
+		}
+		if err := errors.Join(p.a.stop(), p.b.stop()); err != nil {
+			t.Error(err)
+		}
+		if p.count() != 3 || p.book.held().Held {
+			t.Errorf("%d replicas, %+v", p.count(), p.book.held())
 		}
 	})
 }

@@ -252,7 +252,7 @@ func churnNames(churns []Churn) []string {
 func uniqueWorkloads(churns []Churn, checkers []*checker) {
 	first := map[string]int{}
 	for i, c := range checkers {
-		provider, key := churns[i].workload()
+		provider, key := churns[i].Scales()
 		if provider == "" || !c.good(provider) {
 			continue
 		}
@@ -266,17 +266,11 @@ func uniqueWorkloads(churns []Churn, checkers []*checker) {
 	}
 }
 
-// SameWorkload reports whether two churns scale the same replicas, as far as
-// that can be told.
-func (c *Churn) SameWorkload(other *Churn) bool {
-	p, key := c.workload()
-	q, otherKey := other.workload()
-	return p != "" && p == q && key == otherKey
-}
-
-// workload returns the provider, and what tells what it scales from others.
-// Both are empty where that is not known.
-func (c *Churn) workload() (provider, key string) {
+// Scales returns the provider, and what tells what it scales from what others of
+// the same provider scale: two churns for which both are the same would undo
+// each other's steps. Both are empty where that is not known. It must not be
+// shown.
+func (c *Churn) Scales() (provider, what string) {
 	switch {
 	case c.Embedded != nil:
 		return "embedded", ""

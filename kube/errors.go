@@ -53,6 +53,7 @@ func (c *client) explain(doing, what string, err error) error {
 	var known *churn.Error
 	switch {
 	case errors.As(err, &known):
+		return fmt.Errorf("%s %s: %w", doing, what, err)
 	case reason == churn.Unreachable, apierrors.IsUnauthorized(err):
 		known = &churn.Error{Reason: reason, Err: fmt.Errorf("%s: %w", c.where, err)}
 	default:

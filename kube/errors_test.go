@@ -61,8 +61,11 @@ func TestReasons(t *testing.T) {
 			if named := strings.Contains(err.Error(), c.where); named != tc.where {
 				t.Errorf("%v: names the cluster: %v, want %v", err, named, tc.where)
 			}
-			if !strings.HasPrefix(err.Error(), "scaling deployments.apps/web: "+tc.want.String()) {
-				t.Errorf("%v, want what was done first, then the reason", err)
+			if text := err.Error(); !strings.HasPrefix(text, "scaling deployments.apps/web: ") || !strings.Contains(text, tc.want.String()+": ") {
+				t.Errorf("%v, want what was done first, and the reason", err)
+			}
+			if tc.name == "ours, wrapped" && !strings.Contains(err.Error(), ": asking: conflict: no") {
+				t.Errorf("%v, want all that was said", err)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v shows a secret", err)

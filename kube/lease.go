@@ -90,7 +90,8 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// Create makes the Lease, with us as its holder.
+// Create makes the Lease, with us as its holder. One that somebody has deleted
+// while we held it gets its note back.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if err := l.lock(ctx); err != nil {
 		return err
@@ -99,6 +100,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	object := &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: leases.String(), Kind: "Lease"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name},
+	}
+	if until, _ := l.sure(); time.Now().Before(until) {
+		object.Annotations = l.latest().Annotations
 	}
 	err := l.write(ctx, http.MethodPost, l.path(), object, record)
 	l.met(ctx, err)

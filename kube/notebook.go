@@ -10,25 +10,25 @@ import (
 	"github.com/steadyprobe/steadyprobe/churn"
 )
 
-// load reads the note.
-func (l *lease) load(ctx context.Context) (churn.Note, error) {
+// load reads the note, and the annotations that it is among.
+func (l *lease) load(ctx context.Context) (churn.Note, map[string]string, error) {
 	if err := l.lock(ctx); err != nil {
-		return churn.Note{}, err
+		return churn.Note{}, nil, err
 	}
 	defer l.unlock()
 	object, err := l.read(ctx)
 	if apierrors.IsNotFound(err) {
-		return churn.Note{}, nil
+		return churn.Note{}, nil, nil
 	}
 	if err != nil {
-		return churn.Note{}, err
+		return churn.Note{}, nil, err
 	}
 	n, err := readNote(object.Annotations)
 	if err != nil {
-		return churn.Note{}, wrong(churn.Other, "%w: put the workload right, then take away the annotations baseline, set and deadline", err)
+		return churn.Note{}, nil, wrong(churn.Other, "%w: put the workload right, then take away the annotations baseline, set and deadline", err)
 	}
 	l.remember(n)
-	return n, nil
+	return n, object.Annotations, nil
 }
 
 // save replaces the note and says whose it is. It fails where we do not hold

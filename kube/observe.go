@@ -18,6 +18,7 @@ const (
 	askScaling     = 200 * time.Millisecond // while what is seen is not what is desired
 	askChanged     = 50 * time.Millisecond  // when the endpoints have changed meanwhile
 	askFailing     = 500 * time.Millisecond // after a look that failed
+	askUnknown     = 10 * time.Second       // for a kind that there is not, or that cannot be scaled
 	askAutoscalers = 10 * time.Second
 	resolveAgain   = 30 * time.Second // after which a workload that is not found may be of another version
 	suspectAfter   = 2 * time.Second  // the watch is asked for, when endpoints are not what is ready
@@ -91,7 +92,11 @@ func (w *Workload) explain(doing string, err error) error {
 // look reads the workload where it is time to.
 func (w *Workload) look(ctx context.Context, endpoints int) error {
 	v := &w.view
-	if now := time.Now(); now.Sub(v.asked) < v.patience(endpoints) {
+	patience := v.patience(endpoints)
+	if reason := reasonOf(v.err); v.err != nil && w.found == nil && (reason == churn.NotFound || reason == churn.Refused) {
+		patience = askUnknown
+	}
+	if time.Since(v.asked) < patience {
 		return v.err
 	}
 	v.asked, v.endpoints = time.Now(), endpoints

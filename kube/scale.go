@@ -31,6 +31,9 @@ func (w *Workload) Scale(ctx context.Context, replicas int) error {
 	if !w.view.observed {
 		return w.explain("scaling", wrong(churn.Conflict, "it was not observed yet"))
 	}
+	if err := w.find(ctx); err != nil {
+		return w.explain("scaling", err)
+	}
 	for range mostConflicts {
 		err = w.tryScale(ctx, replicas)
 		if !apierrors.IsConflict(err) {

@@ -147,7 +147,7 @@ func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n c
 	// What was begun is ended: it is short, and half of it would be no restore.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLease)
 	defer cancel()
-	t, what, err := s.putBack(ctx, l, object, n)
+	t, what, err := l.putBack(ctx, object.Annotations, n)
 	if err != nil {
 		if reason := reasonOf(err); s.trouble[object.Name] != reason {
 			s.trouble[object.Name] = reason
@@ -160,7 +160,7 @@ func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n c
 			log.Warn("releasing the note of a vanished instance fails, and is tried again", "err", s.cluster.client.explain("writing", "the Lease", err))
 		}
 		log.Warn("an instance has vanished in mid-churn", "done", what)
-		s.events.announce(t, churn.Announcement{Reason: churn.AnnounceRestored, Warning: true, Message: "An instance has vanished in mid-churn: " + what + "."})
+		s.events.announce(t, vanished(what))
 	}
 	if err := l.release(ctx); err != nil {
 		log.Debug("a lease could not be given up, and is free when it expires", "err", err)
@@ -183,11 +183,16 @@ func (l *lease) take(ctx context.Context, object *coordinationv1.Lease) error {
 	})
 }
 
+// vanished is what is said beside a workload that somebody had to put right.
+func vanished(what string) churn.Announcement {
+	return churn.Announcement{Reason: churn.AnnounceRestored, Warning: true, Message: "An instance has vanished in mid-churn: " + what + "."}
+}
+
 // putBack restores the baseline of the workload that a Lease tells of, and says
 // what came of it. Without an error there is nothing left to be done.
-func (s *Sweeper) putBack(ctx context.Context, l *lease, object *coordinationv1.Lease, n churn.Note) (target, string, error) {
-	o, err := decodeObject(object.Annotations[workloadAnnotation])
-	t := target{object: o, uid: object.Annotations[uidAnnotation]}
+func (l *lease) putBack(ctx context.Context, annotations map[string]string, n churn.Note) (target, string, error) {
+	o, err := decodeObject(annotations[workloadAnnotation])
+	t := target{object: o, uid: annotations[uidAnnotation]}
 	switch {
 	case err != nil:
 		return t, "", wrong(churn.Refused, "%w", err)
@@ -201,13 +206,12 @@ func (s *Sweeper) putBack(ctx context.Context, l *lease, object *coordinationv1.
 		return t, "", err
 	}
 	defer cancel()
-	c := s.cluster.client
-	body, err := c.get(ctx, o.path("scale"))
+	body, err := l.client.get(ctx, o.path("scale"))
 	if err == nil {
 		var read scaleState
 		if read, err = decodeScale(body); err == nil {
 			var what string
-			what, err = s.decide(ctx, t, n, read, s.cluster.namespace+"/"+object.Annotations[nameAnnotation])
+			what, err = decide(ctx, l.client, t, n, read, l.namespace+"/"+annotations[nameAnnotation])
 			return t, what, err
 		}
 	}
@@ -218,7 +222,7 @@ func (s *Sweeper) putBack(ctx context.Context, l *lease, object *coordinationv1.
 }
 
 // decide puts the baseline back where the workload is still ours.
-func (s *Sweeper) decide(ctx context.Context, t target, n churn.Note, read scaleState, owner string) (string, error) {
+func decide(ctx context.Context, c *client, t target, n churn.Note, read scaleState, owner string) (string, error) {
 	switch {
 	case t.uid != "" && read.uid != "" && t.uid != read.uid:
 		return "the workload is another one of that name, and left alone", nil
@@ -227,7 +231,7 @@ func (s *Sweeper) decide(ctx context.Context, t target, n churn.Note, read scale
 	case !slices.Contains([]int{n.Set, n.Before}, read.desired):
 		return fmt.Sprintf("somebody else scaled it to %d replicas, it is left alone", read.desired), nil
 	}
-	body, err := s.cluster.client.get(ctx, t.object.path())
+	body, err := c.get(ctx, t.object.path())
 	if err != nil {
 		return "", err
 	}
@@ -239,7 +243,7 @@ func (s *Sweeper) decide(ctx context.Context, t target, n churn.Note, read scale
 	if got := state.annotations[ChurnAnnotation]; got != "" && got != owner {
 		return fmt.Sprintf("it belongs to churn %q meanwhile, and is left alone", got), nil
 	}
-	if _, err := patchScale(ctx, s.cluster.client, t.object, read, n.Baseline); err != nil {
+	if _, err := patchScale(ctx, c, t.object, read, n.Baseline); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("its baseline of %d replicas is restored from %d", n.Baseline, read.desired), nil

@@ -116,10 +116,43 @@ func (w *Workload) Announce(a churn.Announcement) {
 	}
 }
 
-// Load reads the note from the Lease.
+// Load reads the note from the Lease. One that is about another workload, which
+// an instance with another configuration or a workload of that name that was
+// deleted has left, is dealt with as a [Sweeper] does, and not returned.
 func (w *Workload) Load(ctx context.Context) (churn.Note, error) {
-	n, err := w.lease.load(ctx)
-	return n, w.client.explain("reading the note in", "Lease "+w.lease.Describe(), err)
+	n, annotations, err := w.lease.load(ctx)
+	if err == nil && n.Held && w.foreign(annotations) {
+		n, err = w.tidy(ctx, annotations, n)
+	}
+	if err != nil {
+		return churn.Note{}, w.client.explain("reading the note in", "Lease "+w.lease.Describe(), err)
+	}
+	return n, nil
+}
+
+// foreign reports whether a note among annotations is about another workload.
+func (w *Workload) foreign(annotations map[string]string) bool {
+	o, err := decodeObject(annotations[workloadAnnotation])
+	if err != nil {
+		return false // written before it was known which one it is
+	}
+	if o.namespace != w.o.Namespace || o.name != w.reference.name {
+		return true
+	}
+	t, uid := w.target.Load(), annotations[uidAnnotation]
+	return t != nil && (o.kind != t.object.kind || o.resource.Group != t.object.resource.Group || uid != "" && t.uid != "" && uid != t.uid)
+}
+
+// tidy puts another workload back, and releases the note about it.
+func (w *Workload) tidy(ctx context.Context, annotations map[string]string, n churn.Note) (churn.Note, error) {
+	t, what, err := w.lease.putBack(ctx, annotations, n)
+	if err != nil {
+		return churn.Note{}, fmt.Errorf("restoring %s, which it is about: %w", annotations[workloadAnnotation], err)
+	}
+	w.logger.Warn("the note was about another workload", "workload", annotations[workloadAnnotation], "baseline_replicas", n.Baseline, "done", what)
+	w.events.announce(t, vanished(what))
+	n = churn.Note{Paused: n.Paused}
+	return n, w.Save(ctx, n)
 }
 
 // Save writes the note to the Lease, and which workload it is about. It fails

@@ -36,7 +36,7 @@ func TestBed(t *testing.T) {
 	t.Run("accounts", func(t *testing.T) { accounts(t, b.In(t)) })
 	t.Run("doors", func(t *testing.T) { doorsFollow(t, b.In(t)) })
 	t.Run("front", func(t *testing.T) { fronts(t, b.In(t)) })
-	t.Run("outages", func(t *testing.T) { outages(t, b.In(t)) })
+	t.Run("outages", func(t *testing.T) { comesBack(t, b.In(t)) })
 }
 
 func kubectlWorks(t *testing.T, b *bed.Bed) {
@@ -243,8 +243,8 @@ func fronts(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// outages proves that everything comes back when the API server does.
-func outages(t *testing.T, b *bed.Bed) {
+// comesBack proves that everything comes back when the API server does.
+func comesBack(t *testing.T, b *bed.Bed) {
 	ns := b.Namespace("outages")
 	b.Deploy(bed.App{Namespace: ns, Name: "web", Replicas: 1})
 	down := func() bool {

@@ -8,11 +8,10 @@ import (
 	"github.com/steadyprobe/steadyprobe/test/kubebed/bed"
 )
 
-// TestCrash kills a daemon at every point of a cycle. Whoever comes next, here
-// the same daemon started again, must put the baseline back before it does
-// anything else.
-func TestCrash(t *testing.T) {
-	b := bed.Start(t)
+// crashes kills a daemon at every point of a cycle. Whoever comes next, here the
+// same daemon started again, must put the baseline back before it does anything
+// else.
+func crashes(t *testing.T, b *bed.Bed) {
 	hangScaling := bed.Behaviour{Hang: true, Only: scaling}
 	phaseAt := func(name string, replicas int) func(testbed.Scrape) bool {
 		return func(s testbed.Scrape) bool { return phase(s) == name && desired(s) == replicas }
@@ -59,9 +58,7 @@ func TestCrash(t *testing.T) {
 			s.restored(t, mark)
 			s.waitFor(p, "the cycle to go on", func(now testbed.Scrape) bool { return desired(now) == 4 && phase(now) == "scaling_up" })
 			p.Stop()
-			if got := b.Replicas(s.Namespace, "web"); got != baseline {
-				t.Errorf("replicas after the end = %d, want the baseline %d", got, baseline)
-			}
+			s.back()
 		})
 	}
 }
@@ -78,11 +75,10 @@ func (s *stand) waitForScaling(n int) {
 	testbed.WaitFor(s.t, "the workload to be scaled", limit, func() bool { return s.scalings() >= n })
 }
 
-// TestTwoDaemons has two daemons with the same churn. Exactly one of them churns,
+// twoDaemons has two daemons with the same churn. Exactly one of them churns,
 // both say in which phase it is, and when the one that leads ends, the other
 // one goes on.
-func TestTwoDaemons(t *testing.T) {
-	s := newStand(t, bed.Start(t))
+func twoDaemons(t *testing.T, s *stand) {
 	first := s.start(quick())
 	s.waitFor(first, "the first daemon to lead", leads)
 	second := s.start(quick())
@@ -135,7 +131,5 @@ func TestTwoDaemons(t *testing.T) {
 	second.Stop()
 	s.goodProbing(first, nil)
 	first.Stop()
-	if got := s.b.Replicas(s.Namespace, "web"); got != baseline {
-		t.Errorf("replicas after the end = %d, want the baseline %d", got, baseline)
-	}
+	s.back()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/internal/testbed"
 	"github.com/steadyprobe/steadyprobe/kube"
@@ -239,10 +241,68 @@ func kubeNotebook(t *testing.T, r *rig) {
 	r.Kubectl("-n", r.own, "annotate", "lease", "steadyprobe-churn-shop", "steadyprobe.io/baseline=two")
 	_, err = w.Load(t.Context())
 	fails(t, "a broken note", err, churn.Other, `annotation steadyprobe.io/baseline: strconv.ParseUint: parsing "two": invalid syntax`)
-	// Whose Lease is deleted, has lost it.
+	// One whose Lease is deleted makes it anew, with its note.
+	if err := r.save(other, want); err != nil {
+		t.Fatal(err)
+	}
 	r.Kubectl("-n", r.own, "delete", "lease", "steadyprobe-churn-shop")
-	err = r.save(other, churn.Note{Held: true})
-	fails(t, "saving to a Lease that is deleted", err, churn.NotFound, `"steadyprobe-churn-shop" not found`)
+	testbed.WaitFor(t, "the Lease to be there again", limit, func() bool {
+		_, err := r.Client.CoordinationV1().Leases(r.own).Get(t.Context(), "steadyprobe-churn-shop", meta.GetOptions{})
+		return err == nil
+	})
+	if n, err := w.Load(t.Context()); err != nil || n.Baseline != want.Baseline || n.Set != want.Set || !n.Held {
+		t.Errorf("after its Lease was deleted the note is %+v, %v, want %+v", n, err, want)
+	}
+	if err := r.save(other, churn.Note{}); err != nil {
+		t.Errorf("saving to the new Lease: %v", err)
+	}
+}
+
+// kubeForeignNote is about a crash after which the churn's name stands for
+// another workload.
+func kubeForeignNote(t *testing.T, r *rig) {
+	r.Deploy(bed.App{Namespace: r.shop, Name: "other", Replicas: 1, Annotations: r.annotation()})
+	front := r.Front()
+	w := r.open(r.cluster(kube.ClusterOptions{Identity: "crashed", Kubeconfig: front.Kubeconfig(r.kubeconfig)}), r.options())
+	r.await(w, all(2))
+	r.elected(r.campaign(w))
+	if err := r.save(w, churn.Note{Held: true, Baseline: 2, Set: 4, Before: 2, Deadline: time.Now().Add(time.Hour), Paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.scale(w, 4); err != nil {
+		t.Fatal(err)
+	}
+	front.Set(bed.Behaviour{Cut: true})
+
+	r.Apply(fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: %s, name: other}, rules: ["+
+		"{apiGroups: [apps], resources: [deployments, deployments/scale], resourceNames: [other], verbs: [get, patch]}]}", r.shop))
+	r.Kubectl("-n", r.shop, "create", "rolebinding", "other", "--role=other", "--serviceaccount="+r.own+":steadyprobe")
+	o := r.options()
+	o.Workload, o.Service = "deployment/other", "other"
+	successor := r.open(r.cluster(kube.ClusterOptions{Identity: "successor"}), o)
+	r.await(successor, all(1))
+	_, err := successor.Load(t.Context())
+	fails(t, "a foreign note while another one is elected", err, churn.Conflict, "/apps/v1/deployments/Deployment/web, which it is about: conflict: this instance does not hold the lease")
+	r.elected(r.campaign(successor))
+	n, err := successor.Load(t.Context())
+	if err != nil || n != (churn.Note{Paused: true}) {
+		t.Errorf("the note is %+v, %v, want it released", n, err)
+	}
+	r.WaitEndpoints(r.shop, "web", 2)
+	if got := r.Replicas(r.shop, "other"); got != 1 {
+		t.Errorf("the other workload has %d replicas, want its 1", got)
+	}
+	if got, want := r.lease().Annotations["steadyprobe.io/workload"], r.shop+"/apps/v1/deployments/Deployment/other"; got != want {
+		t.Errorf("the Lease tells of %q, want %q", got, want)
+	}
+	testbed.WaitFor(t, "an Event beside the first workload", limit, func() bool {
+		for _, e := range r.events() {
+			if e.InvolvedObject.Name == "web" && strings.Contains(e.Message, "its baseline of 2 replicas is restored from 4") {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // kubeTrouble is about an API server that is slow or unwilling.

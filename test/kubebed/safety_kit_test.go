@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apps "k8s.io/api/apps/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/steadyprobe/steadyprobe/internal/testbed"
@@ -44,13 +45,8 @@ func newHistory(t *testing.T, b *bed.Bed, namespace string) *history {
 	var over sync.WaitGroup
 	over.Go(func() {
 		for ctx.Err() == nil {
-			call, cancel := context.WithTimeout(ctx, time.Second)
-			scale, err := b.Client.AppsV1().Deployments(namespace).GetScale(call, "web", meta.GetOptions{})
-			cancel()
-			if err == nil { // the API server may be away, and then nothing changes
-				h.note(int(scale.Spec.Replicas))
-			}
-			time.Sleep(20 * time.Millisecond)
+			h.watch(ctx, b, namespace)
+			time.Sleep(20 * time.Millisecond) // the API server may be away, and then nothing changes
 		}
 	})
 	t.Cleanup(func() {
@@ -61,6 +57,29 @@ func newHistory(t *testing.T, b *bed.Bed, namespace string) *history {
 		}
 	})
 	return h
+}
+
+// watch notes every count until the watch, or ctx, ends. The first one is that
+// which there is.
+func (h *history) watch(ctx context.Context, b *bed.Bed, namespace string) {
+	w, err := b.Client.AppsV1().Deployments(namespace).Watch(ctx, meta.ListOptions{FieldSelector: "metadata.name=web"})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for {
+		select {
+		case e, more := <-w.ResultChan():
+			if !more {
+				return
+			}
+			if d, ok := e.Object.(*apps.Deployment); ok {
+				h.note(int(*d.Spec.Replicas))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (h *history) note(n int) {
@@ -131,7 +150,29 @@ func (s *stand) scrape(p *testbed.ProbeServer) testbed.Scrape {
 // waitFor waits until a probe says something.
 func (s *stand) waitFor(p *testbed.ProbeServer, what string, said func(testbed.Scrape) bool) {
 	s.t.Helper()
-	testbed.WaitFor(s.t, what, limit, func() bool { return said(s.scrape(p)) })
+	for began := time.Now(); !said(s.scrape(p)); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > limit {
+			s.t.Fatalf("waiting for %s: not within %v", what, limit)
+		}
+	}
+}
+
+// errors returns how many errors of a reason a probe's churn has met, empty: of
+// all.
+func (s *stand) errors(now testbed.Scrape, reason string) float64 {
+	const name = "steadyprobe_churn_errors_total"
+	if reason == "" {
+		return now.Sum(name)
+	}
+	return now.Sum(name, "reason", reason)
+}
+
+// back checks that the workload has what it had before.
+func (s *stand) back() {
+	s.t.Helper()
+	if got := s.b.Replicas(s.Namespace, "web"); got != baseline {
+		s.t.Errorf("replicas after the end = %d, want the baseline %d", got, baseline)
+	}
 }
 
 // scaling returns which requests of probes change the workload.

@@ -24,6 +24,7 @@ import (
 var (
 	_ churn.Workload = (*Workload)(nil)
 	_ churn.Killer   = (*Workload)(nil)
+	_ churn.Gradual  = (*Workload)(nil)
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

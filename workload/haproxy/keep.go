@@ -93,7 +93,7 @@ func (w *Workload) Restore(ctx context.Context, original string) error {
 		if err := w.apply(ctx, s, restoring(s.servers, w.ours)); err != nil {
 			return err
 		}
-		w.original, w.ours = "", nil
+		w.ours = nil
 		return nil
 	})
 }

@@ -14,6 +14,8 @@ import (
 type fakeHAProxy struct {
 	file, servers []server
 	pid           int
+	lines         []string // that changed something, or were to
+	denied        bool     // nothing may be changed
 	// cut says how many commands of a line are carried out before the connection
 	// ends without an answer; below 0: all, with answers.
 	cut func() int
@@ -50,6 +52,7 @@ func (f *fakeHAProxy) answer(line string) (string, bool) {
 	var b strings.Builder
 	cut := -1
 	if strings.Contains(line, "set server ") {
+		f.lines = append(f.lines, line)
 		cut = f.cut()
 	}
 	for i, command := range strings.Split(line, ";") {
@@ -86,6 +89,8 @@ func (f *fakeHAProxy) carryOut(command string) string {
 			}
 			fmt.Fprintf(&b, "servers,%s,x,1,1,%s,,\n", s.name, bck)
 		}
+	case words[0] != "show" && f.denied:
+		return "Permission denied\n"
 	case words[0] == "set":
 		f.set(strings.TrimPrefix(words[2], "servers/"), words[3], words[4])
 	}

@@ -45,6 +45,7 @@ func Start(t Owner) *Bed {
 		dir:     t.TempDir(),
 		program: testbed.Tool(t, "kubernetes", "kubernetes"),
 		parts:   map[string]*part{},
+		never:   map[string]bool{},
 		ctx:     ctx,
 		cancel:  cancel,
 	}}
@@ -132,6 +133,20 @@ func (b *Bed) ContinueAPIServer() {
 	if err := b.process(apiServer).Continue(); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// NeverReady makes all pods of a namespace that are started from now on never
+// become ready.
+func (b *Bed) NeverReady(namespace string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.never[namespace] = true
+}
+
+func (p *plane) neverReady(namespace string) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.never[namespace]
 }
 
 // Processes returns the process ids of all parts that run, by name.

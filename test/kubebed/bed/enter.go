@@ -2,6 +2,7 @@ package bed
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,8 +22,21 @@ const (
 )
 
 // Main is the TestMain of a package that uses the bed. It runs the tests in a
-// network namespace, as [Enter] does, and ends the process.
-func Main(m *testing.M) { os.Exit(Enter(m.Run)) }
+// network namespace, as [Enter] does, and ends the process. More tests run at a
+// time than there are processors, unless -parallel is given: they mostly wait.
+func Main(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == parallelFlag })
+	if !given {
+		if err := flag.Set(parallelFlag, "8"); err != nil {
+			panic(err) // package testing has no such flag any more
+		}
+	}
+	os.Exit(Enter(m.Run))
+}
+
+const parallelFlag = "test.parallel"
 
 // Enter builds the programs of the bed, runs this program anew in a network
 // namespace of its own, and returns its exit status. There, Enter runs do and

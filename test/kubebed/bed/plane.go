@@ -62,6 +62,7 @@ type plane struct {
 	parts map[string]*part // by name
 	order []string         // they were started in
 	names int              // that were made unique
+	never map[string]bool  // namespaces whose new pods never become ready
 
 	ctx    context.Context // ends with the bed
 	cancel context.CancelFunc

@@ -134,7 +134,7 @@ func (p *pod) serves(ctx context.Context, process *testbed.Process) bool {
 
 // becomeReady reports that the pod runs, and that it is ready when it is.
 func (p *pod) becomeReady(ctx context.Context, process *testbed.Process) error {
-	never := p.object.Annotations[readyAfter] == never
+	never := p.object.Annotations[readyAfter] == never || p.k.b.neverReady(p.object.Namespace)
 	var wait time.Duration
 	if !never {
 		var err error
