@@ -11,6 +11,7 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/kube"
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
@@ -36,9 +37,13 @@ type churnParts struct {
 }
 
 // Check reports what [Run] refuses of a configuration that is valid, as far as
-// that can be said without connecting to anything: churns of backends that only
-// the demo has, and what a cluster would not understand.
+// that can be said without connecting to anything: settings that mechanisms of
+// discovery do not understand, as a [*config.Errors], or else churns of backends
+// that only the demo has, and what a cluster would not understand.
 func Check(c *config.Config) error {
+	if _, err := discovery.Prepare(c); err != nil {
+		return err
+	}
 	var all []error
 	for i := range c.Churns {
 		one := &c.Churns[i]

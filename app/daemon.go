@@ -18,6 +18,7 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/exporter"
 	"github.com/steadyprobe/steadyprobe/history"
 	"github.com/steadyprobe/steadyprobe/internal/saturation"
@@ -31,6 +32,7 @@ type Options struct {
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
 	Shard         Shard
 	Storage       Storage
+	Profiles      bool // of the Go runtime are served
 	// Reload asks for a reload each time that something comes; nil: nothing does.
 	Reload <-chan os.Signal
 	// Lifecycle lets the endpoint be asked for a reload, and to control churns.
@@ -42,6 +44,8 @@ type Options struct {
 	Version    string // of the program
 	// Listening is told the addresses once the endpoints are served; nil: nobody.
 	Listening func(main []net.Addr, health net.Addr)
+
+	apart time.Duration // between changes of what is discovered, for tests; 0: the usual
 }
 
 func (o *Options) validate() error {
@@ -78,6 +82,8 @@ type daemon struct {
 	churns    *churns
 	observer  *observer
 	history   *history.History // nil: there is none
+	discovery *discovery.Set
+	sources   *discovery.Build // until they are started
 	ready     atomic.Bool
 	abandoned context.Context // is done when targets are not to be started any more
 	starting  sync.WaitGroup
@@ -124,6 +130,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.engine.close()
 	defer d.churns.close() // where it does not come to an end in order
+	defer d.closeDiscovery()
 	endpoints, err := d.serve(listeners)
 	if err != nil {
 		return err
@@ -164,9 +171,13 @@ func (d *daemon) build() error {
 	}
 	d.engine.shard = d.options.Shard
 	if err = d.openHistory(); err == nil {
+		err = d.openDiscovery()
+	}
+	if err == nil {
 		err = d.buildTargets()
 	}
 	if err != nil {
+		d.closeDiscovery()
 		d.closeHistory()
 		d.engine.close()
 	}
@@ -183,6 +194,7 @@ func (d *daemon) buildTargets() (err error) {
 		Shard:       d.options.Shard.exported(),
 
 		HistoryFailures: d.historyFailures(),
+		Discovery:       d.exportedSources,
 		Reload:          d.reloader.exported,
 	})
 	if err != nil {
@@ -210,6 +222,8 @@ func (d *daemon) start(ctx context.Context) {
 	d.churns.tellLeft()
 	d.options.Logger.Info("Probing", "targets", len(d.first.added))
 	d.first = nil
+	d.discovery.Apply(d.sources)
+	d.sources = nil
 	d.ready.Store(true)
 	d.reloader.start()
 }
@@ -219,6 +233,7 @@ func (d *daemon) start(ctx context.Context) {
 func (d *daemon) stop() {
 	d.ready.Store(false)
 	d.reloader.close()
+	d.closeDiscovery()
 	d.churns.close()
 	d.observer.close() // what is cut off by the end is no door's failure
 	d.starting.Wait()

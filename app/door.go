@@ -36,6 +36,7 @@ func newResolver(c *config.Target, clock probe.Clock, places *places, after *res
 		Family:  family(c.DNS.Family),
 		First:   c.DNS.Spread == "first",
 		Server:  c.DNS.ServerAddress(),
+		Allow:   reach(c),
 		After:   after,
 		Changed: func(addresses []netip.Addr) { places.changed(r, addresses) },
 	})

@@ -4,15 +4,28 @@ package app
 
 import (
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/web"
 )
 
-// ownFiles is how many files the process needs for itself: endpoints, scrapes,
-// configuration, pollers.
-const ownFiles = 64
+// ownFiles is how many files the process needs for itself: configuration,
+// pollers, history, and the clients of an endpoint.
+const ownFiles = 64 + web.MaxClients
+
+// mostConnections returns how many connections all processes together can have
+// open, by the files that this one may: as many again may wait for the door to
+// close them. 0 is any number.
+func mostConnections(shard Shard) int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return 0
+	}
+	return max(1, int(limit.Cur)-ownFiles) / 2 * shard.count()
+}
 
 // checkFiles fails where the process may not open as many files as the targets
 // may open connections, so that the endpoints cannot starve later. With embedded

@@ -127,6 +127,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,
+		Profiles:     d.options.Profiles,
 		Config:       func() ([]byte, error) { return d.state.Load().config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,
@@ -134,6 +135,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Churns:       d.churns.view,
 		Lifecycle:    d.options.Lifecycle,
 		ControlChurn: d.churns.control,
+		Discovery:    d.viewSources,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,
 	})

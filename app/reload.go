@@ -131,7 +131,7 @@ func (e *engine) revise(before *probed, c config.Target, version string) (*revis
 	t.resolver, t.opener, t.prober = before.resolver, before.opener, before.prober
 	t.created, t.traffic, t.places = before.created, before.traffic, before.places
 	r := &revision{before: before.target, after: &probed{target: t, recorder: before.recorder, files: &watched{paths: c.TrafficFiles()}}}
-	if before.config.DialAddress() != c.DialAddress() || lookups(&before.config) != lookups(&c) {
+	if before.config.DialAddress() != c.DialAddress() || lookups(&before.config) != lookups(&c) || !reflect.DeepEqual(before.config.Reach(), c.Reach()) {
 		if t.resolver, err = newResolver(&c, e.clock, t.places, before.resolver); err != nil {
 			return nil, fmt.Errorf("building target %q: %w", c.Name, err)
 		}
@@ -325,22 +325,31 @@ func (d *daemon) launch(all []*probed, gap time.Duration) {
 	}
 }
 
-// replace runs another configuration from now on, with the targets that were
-// found besides. An error has changed nothing. It must not be called twice at
-// once.
-func (d *daemon) replace(ctx context.Context, c *config.Config, found []config.Target) (*plan, error) {
-	all := slices.Concat(c.Targets, found)
-	if err := errors.Join(Check(c), checkStorage(c, d.options.Storage.Path), checkFiles(d.options.Shard, all, d.embedded != nil)); err != nil {
+// replace runs another configuration from now on, with the targets that are
+// discovered by what it says. An error has changed nothing. It must not be
+// called twice at once.
+func (d *daemon) replace(ctx context.Context, c *config.Config) (*plan, error) {
+	if err := errors.Join(Check(c), checkStorage(c, d.options.Storage.Path)); err != nil {
 		return nil, err
 	}
-	p, err := d.plan(c, found)
+	sources, err := d.sourcesOf(c)
 	if err != nil {
 		return nil, err
 	}
+	found := sources.Targets()
+	if err := checkFiles(d.options.Shard, slices.Concat(c.Targets, found), d.embedded != nil); err != nil {
+		return nil, err
+	}
+	p, err := d.plan(c, withFiles(found))
+	if err != nil {
+		return nil, err
+	}
+	p.after.found = found
 	if err := d.show(p); err != nil {
 		p.churns.discard()
 		return nil, err
 	}
+	d.discovery.Apply(sources)
 	d.apply(ctx, p)
 	return p, nil
 }

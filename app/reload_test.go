@@ -200,6 +200,7 @@ func builtDaemon(t *testing.T, text string) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.engine.close)
+	t.Cleanup(d.closeDiscovery)
 	return d
 }
 
@@ -245,13 +246,8 @@ func TestReloadKeepsFigures(t *testing.T) {
 	to := func(settings string, so func(page string) bool) {
 		t.Helper()
 		write(t, file, text(settings))
-		answer, err := http.Post(r.url+"/-/reload", "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: answered %d", settings, answer.StatusCode)
+		if status, answer := r.reload(); status != http.StatusOK {
+			t.Fatalf("%s: answered %d %s", settings, status, answer)
 		}
 		var page string
 		eventually(t, settings, func() bool { _, page = get(r.url + "/metrics"); return so(page) })

@@ -103,6 +103,8 @@ func (r *reloader) run(ctx context.Context) {
 			}
 		case <-look.C:
 			r.daemon.reread(ctx)
+		case <-r.daemon.discovery.Changed():
+			r.daemon.discovered(ctx)
 		}
 	}
 }
@@ -187,7 +189,7 @@ func (r *reloader) load(ctx context.Context) (*plan, error) {
 		return nil, err
 	}
 	r.sum, r.files = c.Sum(), c.Files()
-	return r.daemon.replace(ctx, c, r.daemon.state.Load().found)
+	return r.daemon.replace(ctx, c)
 }
 
 // checksum returns that of all files as they are now.

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +25,9 @@ type Options struct {
 	// MostConnections is how many connections the process can have open; 0: any
 	// number.
 	MostConnections int
+	// Apart is how long after a change of the targets the next one may come; 0:
+	// 5 s.
+	Apart time.Duration
 
 	mostAnswer int // instead of the usual one, for tests; 0: that
 }
@@ -68,7 +72,7 @@ func New(o Options) (*Set, error) {
 	if o.Logger == nil || o.Lookup == nil {
 		return nil, errors.New("setting up discovery: there is no logger, or nobody to ask for addresses")
 	}
-	return newSet(o, quiet, apart), nil
+	return newSet(o, quiet, cmp.Or(o.Apart, apart)), nil
 }
 
 func newSet(o Options, quiet, apart time.Duration) *Set {

@@ -309,12 +309,11 @@ var catalogue = [numFamilies]Metric{
 	reloadSuccessful: {
 		Name: "steadyprobe_config_last_reload_successful", Type: Gauge, Scope: PerProcess,
 		Help: "Whether the last attempt to load the configuration succeeded.",
-		Note: "Always 1 in this version, which loads it once, when it starts, and does not start without.",
+		Note: "0: it goes on with the one before.",
 	},
 	reloadTimestamp: {
 		Name: "steadyprobe_config_last_reload_success_timestamp_seconds", Type: Gauge, Scope: PerProcess,
 		Help: "When the configuration was last loaded, as seconds since the Unix epoch.",
-		Note: "When the process started, in this version.",
 	},
 	buildInfo: {
 		Name: "steadyprobe_build_info", Type: Gauge, Scope: PerProcess,

@@ -29,6 +29,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
 	flags := addWebFlags(c, ":10115")
+	profiles := c.Flag("web.enable-pprof", "Serve the profiles of the Go runtime at /debug/pprof/.").Bool()
 	lifecycle := c.Flag("web.enable-lifecycle", "Let who reaches the endpoint reload the configuration (POST or PUT of /-/reload), and pause, resume and restore churns.").Bool()
 	auto := &durationValue{flag: "--config.auto-reload-interval"}
 	c.Flag("config.auto-reload-interval", "How often to look whether the configuration file, or a file that it names, has changed, and to reload it then; 0s for never.").Default("0s").SetValue(auto)
@@ -43,6 +44,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 		if err != nil {
 			return fmt.Errorf("starting: %w", err)
 		}
+		app.LogLibraries(logger)
 		err = app.Run(ctx, app.Options{
 			ConfigFile:    *file,
 			Web:           flags,
@@ -51,6 +53,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 			Storage:       storageOf(),
 			Reload:        hangUps,
 			Lifecycle:     *lifecycle,
+			Profiles:      *profiles,
 			AutoReload:    auto.Duration,
 			Logger:        logger,
 			Version:       version.Version,
