@@ -130,6 +130,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.engine.close()
 	defer d.churns.close() // where it does not come to an end in order
+	defer d.closeHistory()
 	defer d.closeDiscovery()
 	endpoints, err := d.serve(listeners)
 	if err != nil {

@@ -187,12 +187,8 @@ func (p *pacing) change(t *target, k uint64) {
 		tr.paced, tr.schedule = nil, schedule.Schedule{}
 		t.prober.Begin()
 	} else {
-		next := p.schedule(t, t.ticks(at.Add(schedule.Spread(k, t.rate)), 0))
-		if !t.part.common {
-			next = tr.schedule.Then(next, at)
-		}
-		tr.schedule = next
-		shares = next.Split(len(p.reassign(t)))
+		tr.schedule = p.next(t, at, k)
+		shares = tr.schedule.Split(len(p.reassign(t)))
 	}
 	for i, share := range shares {
 		tr.paced[i].Follow(share, at, t.prober)
@@ -204,6 +200,16 @@ func (p *pacing) change(t *target, k uint64) {
 			tr.left = append(slices.DeleteFunc(tr.left, func(l *pacer) bool { return l == one }), one)
 		}
 	}
+}
+
+// next returns the schedule of a target that follows the present one at an
+// instant. That of several processes is the same for all of them, whatever each
+// had before. It is called with mu held.
+func (p *pacing) next(t *target, at probe.Instant, k uint64) schedule.Schedule {
+	if t.part.common {
+		return p.schedule(t, t.ticks(at, 0))
+	}
+	return t.traffic.schedule.Then(t.ticks(at.Add(schedule.Spread(k, t.rate)), 0), at)
 }
 
 // leave takes a target's rate off its pacers. It is called with mu held.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/config"
@@ -201,6 +202,42 @@ func TestOwnersStay(t *testing.T) {
 			t.Errorf("%d targets moved, the one that came has %d", moved, each[shards])
 		}
 	}
+}
+
+// TestRateOfPartsChanges gives three processes another rate, each at its own
+// moment: from then on each has its ticks of the new common schedule, from the
+// first one on.
+func TestRateOfPartsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := probe.NewClock()
+		for i := range 3 {
+			time.Sleep(1234567 * time.Microsecond)
+			p := newPacing(clock, schedule.Portable(clock), quiet())
+			c := config.Target{Name: "shop", Connections: 7, Sharding: "rate", Pacing: "precise"}
+			setRate(t, &c, "0.5")
+			before, _ := sharded(t, Shard{Index: i, Count: 3}, c)
+			before.traffic, before.prober = &traffic{}, probe.New(probe.Target{Name: "shop", Rate: 1, Connections: 1}, clock, nil, nil)
+			p.add(before, clock.Now().Add(time.Hour), 0)
+			setRate(t, &c, "2.5")
+			after, _ := sharded(t, Shard{Index: i, Count: 3}, c)
+			after.traffic, after.prober = before.traffic, before.prober
+			p.change(after, 5)
+			at := after.traffic.changed
+
+			whole := schedule.Schedule{Origin: epoch(clock).Add(schedule.Spread(hash("shop"), after.rate)), Rate: after.rate}
+			number := whole.Count(at)
+			for number%3 != after.part.index {
+				number++
+			}
+			for j := range uint64(10) {
+				if got, want := after.traffic.schedule.At(j), whole.At(number+3*j); got != want {
+					t.Errorf("tick %d of process %d at %d, want %d", j, i, got, want)
+				}
+			}
+			p.remove([]*target{after})
+			p.close()
+		}
+	})
 }
 
 // The owners must not change between versions of the program.

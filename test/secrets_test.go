@@ -77,7 +77,7 @@ func forms(key []byte) []secret {
 	all := []secret{
 		{"a secret", planted},
 		{"a secret in hexadecimal", hex.EncodeToString([]byte(planted))},
-		{"a secret as bytes", strings.Trim(fmt.Sprint([]byte(planted)), "[]")},
+		{"a secret as bytes", strings.Trim(fmt.Sprintf("%d", []byte(planted)), "[]")},
 		{"the Authorization of a URL", basic("Pl4ntedUser", "Pl4ntedPass")},
 		{"the Authorization of a basic_auth", basic("Pl4ntedName", "Pl4ntedPassword")},
 		{"a secret in base64", base64.StdEncoding.EncodeToString([]byte("Pl4ntedToken"))},

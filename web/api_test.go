@@ -92,7 +92,7 @@ func TestAPI(t *testing.T) {
 	full := func(k *kit) { k.targets = []Target{apiTarget()} }
 	const window = `there is no window "2m"; there are 5m, 1m, 1h`
 	paths := "/api/v1/status, /api/v1/targets, /api/v1/targets/{name}, /api/v1/targets/{name}/distribution, " +
-		"/api/v1/targets/{name}/timeline, /api/v1/churns, /api/v1/churns/{name}/pause, /api/v1/churns/{name}/resume, /api/v1/churns/{name}/restore"
+		"/api/v1/targets/{name}/timeline, /api/v1/churns, /api/v1/discovery, /api/v1/churns/{name}/pause, /api/v1/churns/{name}/resume, /api/v1/churns/{name}/restore"
 	for _, row := range []struct {
 		name, method, path string
 		change             func(*kit)
