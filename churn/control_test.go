@@ -231,13 +231,13 @@ func TestRestoreByHand(t *testing.T) {
 		told   string
 	}{
 		{"while it churns", func(b *bench) {}, 2, "ScaledUp Paused Restored"},
-		{"after somebody else's change", func(b *bench) { b.fakeWorkload.set(7) }, 2, "ScaledUp ExternalChange! Paused Restored"},
-		{"to the baseline", func(b *bench) { b.fakeWorkload.set(2) }, 2, "ScaledUp ExternalChange! Paused Restored"},
+		{"after somebody else's change", func(b *bench) { b.set(7) }, 2, "ScaledUp ExternalChange! Paused Restored"},
+		{"to the baseline", func(b *bench) { b.set(2) }, 2, "ScaledUp ExternalChange! Paused Restored"},
 		{
 			"when it was restored and then changed", func(b *bench) { // that is not ours to undo
 				_ = b.cycle.Pause(context.Background())
 				time.Sleep(second)
-				b.fakeWorkload.set(7)
+				b.set(7)
 			}, 7, "ScaledUp Paused Restored",
 		},
 	} {

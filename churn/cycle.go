@@ -75,6 +75,7 @@ type Cycle struct {
 	left     bool   // so it was when somebody else changed it
 	forced   bool   // the baseline is to be restored whoever has changed it
 	putBack  bool   // a call that restores was accepted
+	begun    bool   // it has cycled in this Run
 	restored bool   // in this Run, so that it has to settle before there is a step
 
 	desired   int       // the count that was seen last
@@ -165,7 +166,7 @@ func (c *Cycle) Run(ctx context.Context) (err error) {
 		c.wait(ctx)
 	}
 	for _, which := range [...]call{observing, noting} {
-		if err := c.errs[which]; err != nil && (c.mode == beginning || c.mode == taking) {
+		if err := c.errs[which]; err != nil && !c.begun && (c.mode == beginning || c.mode == taking) {
 			return fmt.Errorf("beginning churn %q: %w", c.o.Name, err)
 		}
 	}
@@ -175,7 +176,7 @@ func (c *Cycle) Run(ctx context.Context) (err error) {
 // enter is the begin of a Run.
 func (c *Cycle) enter() {
 	c.seen, c.errs, c.unseen, c.shown, c.cooldown = false, [numCalls]error{}, time.Time{}, pause{}, pause{}
-	c.refused, c.restored = -1, false
+	c.refused, c.restored, c.begun = -1, false, false
 	c.course.restart()
 	c.course.cycles = 0
 	c.flow.forget()

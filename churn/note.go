@@ -129,7 +129,7 @@ func (c *Cycle) keepNote(ctx context.Context, now time.Time) {
 	if len(c.unclear) == 0 {
 		n.Set, n.Before = c.set, c.set
 	}
-	if err := c.write(ctx, c.dated(n, time.Until(c.course.due))); err != nil {
+	if err := c.write(ctx, c.dated(n, max(0, time.Until(c.course.due)))); err != nil {
 		c.renew = before
 		c.failed(ctx, noting, err)
 	}

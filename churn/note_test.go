@@ -299,7 +299,7 @@ func TestLateCall(t *testing.T) {
 				b.run(t)
 				b.at(10 * ms)
 				if tc.crash { // it sees nothing more, and does nothing
-					b.fakeWorkload.onObserve = func(context.Context) error { return errDead }
+					b.onObserve = func(context.Context) error { return errDead }
 					left := book.held()
 					_ = b.stop()
 					book.put(left)

@@ -33,7 +33,7 @@ func (c *Cycle) begin(ctx context.Context, now time.Time, o Observation) {
 	c.baseline, c.set, c.original, c.left = o.Desired, o.Desired, "", false
 	c.failures, c.retry = 0, time.Time{}
 	c.course.restart()
-	c.mode = cycling
+	c.mode, c.begun = cycling, true
 	c.account.setBaseline(c.baseline)
 	if c.shown != (pause{}) {
 		c.announce(AnnounceResumed, "Begins again, from a baseline of %d replicas.", c.baseline)

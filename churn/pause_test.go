@@ -223,6 +223,27 @@ func TestRefusedByCallAndObserve(t *testing.T) {
 	})
 }
 
+// TestEndWhileRefused is an error only where it never began.
+func TestEndWhileRefused(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(2)
+			f.onObserve = func(context.Context) error {
+				if begun && time.Since(f.start) < 3*second {
+					return nil
+				}
+				return &Error{Refused, errors.New("no annotation")}
+			}
+			b := newBench(t, f, func(o *Options) { o.Workload = seen{f} })
+			b.run(t)
+			b.at(10 * second)
+			if err := b.stop(); (err != nil) == begun || !begun && err.Error() != `beginning churn "shop": refused: no annotation` {
+				t.Errorf("begun %v: %v", begun, err)
+			}
+		})
+	}
+}
+
 // TestRefusedDoesNotHideAnExternalChange.
 func TestRefusedDoesNotHideAnExternalChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

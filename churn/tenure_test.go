@@ -418,49 +418,6 @@ func TestPanicGivesTheLeadUp(t *testing.T) {
 	})
 }
 
-// TestDryRunStandsForNothing, reads no note and saves none.
-func TestDryRunStandsForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 4, func(o *Options) { o.DryRun = true })
-		left := Note{Held: true, Baseline: 2, Set: 4, Before: 2}
-		p.book.note = left
-		p.a.run(t)
-		p.at(15 * second)
-		if s := p.a.snapshot(); s.State != DryRun || s.Leader || s.Baseline != 4 {
-			t.Errorf("%+v", s)
-		}
-		if p.of.leader != nil || len(p.of.waiting) > 0 || p.book.saved() > 0 || p.book.held() != left {
-			t.Errorf("leader %v, saved %d notes", p.of.leader, p.book.saved())
-		}
-		if err := p.a.stop(); err != nil {
-			t.Error(err)
-		}
-		p.a.wantScales(t)
-		p.a.wantPhases(t, "0s: settled")
-	})
-}
-
-// TestDryRunRestoresWhatWasLeft, where nobody else would.
-func TestDryRunRestoresWhatWasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, book := newFake(4), &fakeNotebook{note: Note{Held: true, Baseline: 2, Set: 4, Before: 2}}
-		b := newBench(t, f, func(o *Options) { o.Notebook, o.DryRun = book, true })
-		b.run(t)
-		b.at(20 * second)
-		b.wantScales(t, scaled{0, 2})
-		b.wantPhases(t, "0s: settled", "0s: scaling_down", "5.05s: settled")
-		if s := b.snapshot(); s.State != DryRun || s.Baseline != 2 || book.held().Held || s.RestorePending {
-			t.Errorf("%+v, %+v", s, book.held())
-		}
-		saved := book.saved()
-		f.set(3) // is nobody's business, and no phase
-		b.at(40 * second)
-		if err := b.stop(); err != nil || f.count() != 3 || book.saved() != saved || len(b.phases) != 3 {
-			t.Errorf("%d replicas, saved %d notes, phases %v, %v", f.count(), book.saved(), b.phases, err)
-		}
-	})
-}
-
 // TestLeadIsLostWhileObserving: a server that hangs hides from nobody that the
 // lead is lost, nor that something is to be put back, until somebody leads.
 func TestLeadIsLostWhileObserving(t *testing.T) {

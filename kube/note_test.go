@@ -66,36 +66,3 @@ func TestNoteByHand(t *testing.T) {
 		})
 	}
 }
-
-func FuzzNote(f *testing.F) {
-	f.Add("2", "4", "2", "2026-12-01T00:00:00Z", "true")
-	f.Add("", "x", "-1", "", "")
-	f.Fuzz(func(t *testing.T, baseline, set, before, deadline, paused string) {
-		m := map[string]string{
-			baselineAnnotation: baseline, setAnnotation: set, beforeAnnotation: before, deadlineAnnotation: deadline, pausedAnnotation: paused,
-		}
-		n, err := readNote(m)
-		if err != nil {
-			return
-		}
-		if !n.Held || n.Baseline < 0 || n.Set < 0 || n.Before < 0 {
-			t.Errorf("%v is read as %+v", m, n)
-		}
-		writeNote(m, n)
-		if again, err := readNote(m); err != nil || !again.Deadline.Equal(n.Deadline) || again.Baseline != n.Baseline {
-			t.Errorf("%+v is read again as %+v, %v", n, again, err)
-		}
-	})
-}
-
-func FuzzObject(f *testing.F) {
-	f.Add("shop/apps/v1/deployments/Deployment/web")
-	f.Add("shop//v1/replicationcontrollers/ReplicationController/web")
-	f.Add("//////")
-	f.Fuzz(func(t *testing.T, text string) {
-		o, err := decodeObject(text)
-		if err == nil && o.encode() != text {
-			t.Errorf("%q is read as %+v", text, o)
-		}
-	})
-}

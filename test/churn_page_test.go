@@ -43,6 +43,23 @@ func TestProofsOfTheChurnPage(t *testing.T) {
 	}
 }
 
+// TestConfigurationsOfTheChurnPage loads what the page gives as a configuration.
+func TestConfigurationsOfTheChurnPage(t *testing.T) {
+	loaded := 0
+	for _, b := range blocksIn(t, filepath.Join("docs", "CHURN.md"), "yaml") {
+		if !strings.Contains(b.text, "churns:") {
+			continue // of another program
+		}
+		loaded++
+		if _, warnings, err := config.Parse([]byte(b.text), b.String()); err != nil || len(warnings) != 0 {
+			t.Errorf("%v, warnings %v; want neither", err, warnings)
+		}
+	}
+	if loaded == 0 {
+		t.Error("docs/CHURN.md has no configuration")
+	}
+}
+
 // declares reports whether a test is in one of the files of a folder.
 func declares(t *testing.T, folder, name string) bool {
 	t.Helper()

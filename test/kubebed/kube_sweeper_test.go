@@ -71,6 +71,7 @@ func kubeSweeper(t *testing.T, r *rig) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, r.In(t))
 			front := r.Front()
 			w := r.open(r.cluster(kube.ClusterOptions{Identity: "vanished", Kubeconfig: front.Kubeconfig(r.kubeconfig)}), r.options())
@@ -131,7 +132,9 @@ func kubeSweeper(t *testing.T, r *rig) {
 			if tc.alive && !e.leads() {
 				t.Error("who was there has lost the lease")
 			}
-			t.Log(logged.String())
+			if t.Failed() {
+				t.Log(logged.String())
+			}
 		})
 	}
 }
