@@ -310,8 +310,12 @@ func TestChangesAddUp(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rates := []string{"0.5", "1", "33.3", "500", "1000", "2500"}
-	for range 20 {
+	for round := range 20 {
 		synctest.Test(t, func(t *testing.T) {
+			share := part{of: 1}
+			if round%4 == 3 {
+				share = part{index: 1, of: 3, common: true, phase: 7} // of three processes
+			}
 			clock := probe.NewClock()
 			p := newPacing(clock, schedule.Portable(clock), quiet())
 			defer p.close()
@@ -332,7 +336,7 @@ func TestChangesAddUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return &target{config: c, rate: rate, part: part{of: 1}, traffic: shared, prober: prober}
+				return &target{config: c, rate: rate, part: share, traffic: shared, prober: prober}
 			}
 			now := settings(0)
 			origin := clock.Now().Add(schedule.Lead)
@@ -344,7 +348,7 @@ func TestChangesAddUp(t *testing.T) {
 				next := settings(i + 1)
 				p.change(next, uint64(i))
 				if at := shared.changed; !next.sameTicks(now) {
-					due += now.rate.Float() * at.Sub(since).Seconds()
+					due += now.perSecond() * at.Sub(since).Seconds()
 					since = at
 				} else if next.rate != now.rate {
 					t.Error("another rate has the same ticks")
@@ -352,7 +356,7 @@ func TestChangesAddUp(t *testing.T) {
 				now = next
 			}
 			time.Sleep(10 * time.Second)
-			due += now.rate.Float() * clock.Now().Sub(since).Seconds()
+			due += now.perSecond() * clock.Now().Sub(since).Seconds()
 			p.remove([]*target{now})
 			got := float64(prober.Ledger().Scheduled)
 			// Removing takes up to 100 ms, in which ticks are given; economical

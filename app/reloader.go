@@ -96,10 +96,10 @@ func (r *reloader) run(ctx context.Context) {
 				o.Reload = nil
 				continue
 			}
-			r.reload(ctx, "signal")
+			_, _ = r.reload(ctx, "signal") // logged
 		case <-auto:
 			if sum := r.checksum(); sum != r.sum {
-				r.reload(ctx, "change")
+				_, _ = r.reload(ctx, "change") // logged
 			}
 		case <-look.C:
 			r.daemon.reread(ctx)

@@ -243,7 +243,7 @@ func testOptions() Options {
 				{Name: "ingresses", Targets: 7, Refused: []RefusedTargets{{Reason: "host", Targets: 4}, {Reason: "limits"}}},
 			}
 		},
-		Reload:          func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
+		Reload: func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
 	}
 }
 

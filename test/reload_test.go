@@ -225,7 +225,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		{"empty", "", d.file + ":1: is empty; write"},
 		{"nothing left", "targets: []\n", d.file + ":1: targets: there is none"},
 		{"no YAML", "targets: [\n", d.file + ":"},
-		{"an unknown field", good + "    adress: x\n", d.file + ":3: "},
+		{"an unknown field", good + "    colour: x\n", d.file + ":3: "},
 		{"one bad setting of many", good + "  - {name: b, url: \"http://127.0.0.1:1/\", rate: -5}\n", d.file + ":3: targets[1].rate: "},
 		{"a secret that is not there", good + "  - {name: b, url: \"http://127.0.0.1:1/\", rate: 5, http: {authorization: {credentials_file: missing}}}\n", d.file + ":3: targets[1].http.authorization.credentials_file: "},
 		{"boundaries of histograms", "metrics: {buckets: {latency: [0.42]}}\n" + good, d.file + ": metrics.buckets: cannot change while the process runs"},
