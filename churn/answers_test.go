@@ -285,3 +285,44 @@ func TestStepsAreFelt(t *testing.T) {
 		})
 	}
 }
+
+// TestExternalChangeIsNotFelt: what somebody else has ended says nothing of the
+// step that they ended.
+func TestExternalChangeIsNotFelt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(4)
+		b := newBench(t, f, func(o *Options) {
+			o.Plan = Plan{Steps: []Step{{Replicas: 2, Hold: 10 * second}, {Replicas: 4, Hold: 10 * second}}}
+			o.Backends = func(bool) []Sighting { // all of those that there are answer all the time
+				var all []Sighting
+				for i := range 4 {
+					s := Sighting{Name: fmt.Sprint("web-", i), First: f.start, Last: f.start.Add(20*second + 10*ms), Answers: 1000}
+					if i < f.count() {
+						s.Last = time.Now()
+					}
+					all = append(all, s)
+				}
+				return all
+			}
+		})
+		b.run(t)
+		b.at(20*second + 100*ms) // the second one to 2
+		f.set(3)
+		b.at(50 * second)
+		if s := b.snapshot(); s.State != Stopped || s.LastResponse.Count != 0 {
+			t.Errorf("%+v", s)
+		}
+		f.set(2)
+		b.at(60 * second)
+		if err := b.cycle.Resume(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.at(80 * second)
+		if s := b.snapshot(); s.State != Running || s.Steps[Up] == 0 || s.LastResponse.Count != 0 {
+			t.Errorf("felt %d times: %+v", s.LastResponse.Count, s)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -234,6 +234,15 @@ func TestRestoreByHand(t *testing.T) {
 		{"after somebody else's change", func(b *bench) { b.set(7) }, 2, "ScaledUp ExternalChange! Paused Restored"},
 		{"to the baseline", func(b *bench) { b.set(2) }, 2, "ScaledUp ExternalChange! Paused Restored"},
 		{
+			"when it was so before, was restored and then changed", func(b *bench) {
+				b.set(7)
+				time.Sleep(second)
+				_ = b.cycle.Restore(context.Background())
+				time.Sleep(second)
+				b.set(8)
+			}, 8, "ScaledUp ExternalChange! Paused Restored",
+		},
+		{
 			"when it was restored and then changed", func(b *bench) { // that is not ours to undo
 				_ = b.cycle.Pause(context.Background())
 				time.Sleep(second)
@@ -295,6 +304,74 @@ func TestRestoreByHandIsNotForEver(t *testing.T) {
 			t.Errorf("%d replicas, %v", f.count(), err)
 		}
 		b.wantScales(t, scaled{0, 4}, scaled{2 * second, 2})
+	})
+}
+
+// TestResumeEndsACooldown, and counts cycles from none.
+func TestResumeEndsACooldown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.onScale = fail(1, false, &Error{Refused, errors.New("no")})
+		b := newBench(t, f, func(o *Options) {
+			o.Guard.Cooldown, o.Plan.MaxCycles = time.Hour, 2
+		})
+		b.run(t)
+		b.at(10 * second)
+		if s := b.snapshot(); s.State != Paused || s.Reason != Refused {
+			t.Errorf("%+v", s)
+		}
+		for i, cycles := range []uint64{2, 4} { // of 20 s each
+			if err := b.cycle.Resume(t.Context()); err != nil {
+				t.Error(err)
+			}
+			b.at(time.Duration(i+1)*time.Minute - 25*second)
+			if s := b.snapshot(); s.State != Running {
+				t.Errorf("%+v", s)
+			}
+			b.at(time.Duration(i+1) * time.Minute)
+			if s := b.snapshot(); s.State != Stopped || s.Cycles != cycles {
+				t.Errorf("want %d cycles: %+v", cycles, s)
+			}
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestResumeBeforeTheNoteIsReleased waits for that: a fresh baseline is not
+// noted over an old one.
+func TestResumeBeforeTheNoteIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, book := newFake(2), new(fakeNotebook)
+		var full atomic.Bool
+		book.onSave = func(context.Context, Note) (bool, error) {
+			if full.Load() {
+				return false, &Error{Unreachable, errors.New("away")}
+			}
+			return false, nil
+		}
+		b := newBench(t, f, func(o *Options) { o.Notebook = book })
+		b.run(t)
+		b.at(3 * second)
+		full.Store(true)
+		f.set(3)
+		b.at(4 * second)
+		if err := b.cycle.Resume(t.Context()); err == nil {
+			t.Error("it was saved")
+		}
+		b.at(10 * second)
+		if s := b.snapshot(); s.State != Stopped || !book.held().Held || f.count() != 3 {
+			t.Errorf("%d replicas, %+v, %+v", f.count(), book.held(), s)
+		}
+		full.Store(false)
+		b.at(40 * second) // the back-off is at most that
+		if s := b.snapshot(); s.State != Running || s.Baseline != 3 || book.held().Baseline != 3 || s.Errors[ExternalChange] != 1 || s.Errors[Conflict] != 0 {
+			t.Errorf("%+v, %+v", book.held(), s)
+		}
+		if err := b.stop(); err != nil || f.count() != 3 {
+			t.Errorf("%d replicas, %v", f.count(), err)
+		}
 	})
 }
 

@@ -199,6 +199,25 @@ func TestFloorOfTheWorkload(t *testing.T) {
 	})
 }
 
+// TestBaselineBelowTheFloor: to go back to it is no step that is refused.
+func TestBaselineBelowTheFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		b := newBench(t, f, func(o *Options) {
+			o.Workload = fakeFloorer{f, func(int) (int, error) { return 3, nil }}
+		})
+		b.run(t)
+		b.at(15 * second)
+		b.wantScales(t, scaled{0, 4}, scaled{10 * second, 2})
+		if s := b.snapshot(); s.State != Running || s.Floor != 3 || s.Errors != ([NumReasons]uint64{}) {
+			t.Errorf("%+v", s)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestFloorCannotBeKnown: then nothing begins, and no step goes down.
 func TestFloorCannotBeKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -99,9 +99,7 @@ func (c *Cycle) fence(ctx context.Context, ch change) error {
 	switch {
 	case !ch.restore:
 		hold = c.o.Plan.Steps[c.course.index].Hold + c.o.Plan.Jitter
-	case c.forced: // whoever comes after us has to take this count for ours
-		n.Set, n.Before = c.set, c.set
-	case c.note.Held: // which may have either, until it has the baseline
+	case c.note.Held && !c.forced: // the workload may have either, until it has the baseline
 		n.Set, n.Before = c.note.Set, c.note.Before
 	}
 	err := c.write(ctx, c.dated(n, hold))

@@ -407,6 +407,35 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestEndBeforeTheNoteIsReleased of a workload that was left alone: it still is.
+func TestEndBeforeTheNoteIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, book := newFake(2), new(fakeNotebook)
+		var full atomic.Bool
+		book.onSave = func(context.Context, Note) (bool, error) {
+			if full.Load() {
+				return false, &Error{Unreachable, errors.New("away")}
+			}
+			return false, nil
+		}
+		b := newBench(t, f, func(o *Options) { o.Notebook = book })
+		b.run(t)
+		b.at(3 * second)
+		full.Store(true)
+		f.set(5)
+		b.at(4 * second)
+		b.cancel()
+		b.at(10 * second)
+		full.Store(false)
+		if err := <-b.done; err != nil || f.count() != 5 || book.held() != (Note{}) {
+			t.Errorf("%d replicas, %+v, %v", f.count(), book.held(), err)
+		}
+		if s := b.snapshot(); s.Errors != ([NumReasons]uint64{ExternalChange: 1, Unreachable: 1}) || s.Reason != ExternalChange {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // TestNoteOfNothing: a note that was saved, and not followed by a call, is
 // released and restores nothing.
 func TestNoteOfNothing(t *testing.T) {

@@ -393,3 +393,33 @@ func TestOutage(t *testing.T) {
 		})
 	}
 }
+
+// TestOutageOfNothing: what somebody scales while nothing of ours was changed is
+// the next baseline.
+func TestOutageOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(2)
+		f.onObserve = func(context.Context) error {
+			if since := time.Since(f.start); since >= 5*second && since < 15*second {
+				return &Error{Unreachable, errors.New("away")}
+			}
+			return nil
+		}
+		b := newBench(t, f, func(o *Options) {
+			o.Plan.Steps = []Step{{Replicas: 2, Hold: time.Minute}, {Replicas: 4, Hold: time.Minute}}
+		})
+		b.run(t)
+		b.at(10*second + ms)
+		if s := b.snapshot(); s.State != Paused || s.RestorePending {
+			t.Errorf("%+v", s)
+		}
+		f.set(3)
+		b.at(16 * second)
+		if s := b.snapshot(); s.State != Running || s.Baseline != 3 || s.Errors != ([NumReasons]uint64{Unreachable: 1}) {
+			t.Errorf("%+v", s)
+		}
+		if err := b.stop(); err != nil || f.count() != 3 {
+			t.Errorf("%d replicas, %v", f.count(), err)
+		}
+	})
+}

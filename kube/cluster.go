@@ -2,7 +2,6 @@ package kube
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,8 +28,11 @@ type ClusterOptions struct {
 	Namespace string
 	// Pod is the name of the pod we run in, so that its workload is never
 	// scaled. Empty: in a pod POD_NAME or the host name, else none.
-	Pod      string
-	Identity string // in elections, unique; empty: the pod or host and something random
+	Pod string
+	// Identity is who an instance is in elections, unique. Empty: the pod or host
+	// and something random, another one for each Workload: one that ends and one
+	// that begins are two, even in one process.
+	Identity string
 	Version  string // of steadyprobe, said to the server
 	Logger   *slog.Logger
 }
@@ -68,11 +70,6 @@ func Connect(o ClusterOptions) (*Cluster, error) {
 		return nil, errors.New("our own namespace: want one, the context has none")
 	case len(wrong) > 0:
 		return nil, fmt.Errorf("our own namespace %q: %s", o.Namespace, wrong[0])
-	}
-	if o.Identity == "" {
-		if o.Identity, err = newIdentity(o.Pod); err != nil {
-			return nil, err
-		}
 	}
 	config.UserAgent = strings.TrimSuffix("steadyprobe/"+o.Version, "/")
 	config.WarningHandlerWithContext = warnings{o.Logger}
@@ -146,18 +143,18 @@ func (o *ClusterOptions) fromPod() (*rest.Config, string, error) {
 	return config, fmt.Sprintf("cluster %s (of this pod)", serverOf(config.Host)), nil
 }
 
-// newIdentity returns one that no other process has.
-func newIdentity(pod string) (string, error) {
-	if pod == "" {
+// newIdentity returns one for a workload.
+func (c *Cluster) newIdentity() (string, error) {
+	if c.identity != "" {
+		return c.identity, nil
+	}
+	name := c.pod
+	if name == "" {
 		host, err := os.Hostname()
 		if err != nil {
 			return "", fmt.Errorf("naming this instance: %w", err)
 		}
-		pod = host
+		name = host
 	}
-	var b [4]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("naming this instance: %w", err)
-	}
-	return pod + "_" + hex.EncodeToString(b[:]), nil
+	return name + "_" + strings.ToLower(rand.Text()[:8]), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/steadyprobe/steadyprobe/churn"
 )
@@ -184,6 +187,61 @@ func TestNotElected(t *testing.T) {
 	w.Announce(churn.Announcement{Reason: churn.AnnouncePaused}) // about a workload that is not known: nothing
 	w.Close()
 	w.Close()
+}
+
+// Two workloads of one process are two in elections: while one still gives its
+// lease up, the other one must not take it for its own.
+func TestIdentities(t *testing.T) {
+	for _, tc := range []struct{ name, pod, identity, want string }{
+		{"of a pod", "probe-0", "", "probe-0_"},
+		{"of a host", "", "", "_"},
+		{"as told", "probe-0", "me", "me"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, err := Connect(ClusterOptions{Kubeconfig: kubeconfig(t, reaching("https://127.0.0.1:1")), Pod: tc.pod, Identity: tc.identity})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for range 2 {
+				w, err := c.Workload(goodOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Close()
+				if !strings.Contains(w.Identity(), tc.want) || (w.Identity() == tc.want) != (tc.identity != "") {
+					t.Errorf("identity %q, want %q in it", w.Identity(), tc.want)
+				}
+				seen[w.Identity()] = true
+			}
+			if want := map[bool]int{true: 1, false: 2}[tc.identity != ""]; len(seen) != want {
+				t.Errorf("identities %v, want %d", seen, want)
+			}
+		})
+	}
+}
+
+// Nothing of client-go's own messages reaches standard error.
+func TestStandardError(t *testing.T) {
+	if _, err := Connect(ClusterOptions{Kubeconfig: "/no/such"}); err == nil {
+		t.Fatal("there is a cluster where none is")
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	before := os.Stderr
+	os.Stderr = write
+	klog.ErrorS(errors.New("wrong"), "failed")
+	klog.Warning("careful")
+	utilruntime.HandleError(errors.New("unhandled"))
+	klog.Flush()
+	os.Stderr = before
+	write.Close()
+	if text, err := io.ReadAll(read); err != nil || len(text) > 0 {
+		t.Errorf("standard error has %q, %v, want nothing", text, err)
+	}
 }
 
 func TestOwnWorkload(t *testing.T) {

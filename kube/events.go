@@ -41,9 +41,9 @@ type events struct {
 	trouble churn.Reason
 }
 
-func newEvents(c *Cluster, calls *client) *events {
+func newEvents(c *Cluster, calls *client, identity string) *events {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &events{client: calls, logger: c.logger, identity: c.identity, ctx: ctx, cancel: cancel, queue: make(chan *corev1.Event, eventQueue)}
+	return &events{client: calls, logger: c.logger, identity: identity, ctx: ctx, cancel: cancel, queue: make(chan *corev1.Event, eventQueue)}
 }
 
 // announce queues an Event about the workload, or drops it.

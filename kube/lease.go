@@ -51,10 +51,10 @@ type lease struct {
 	trouble churn.Reason
 }
 
-func newLease(c *Cluster, calls *client, churnName string, duration, deadline time.Duration) *lease {
+func newLease(c *Cluster, calls *client, churnName, identity string, duration, deadline time.Duration) *lease {
 	return &lease{
 		client: calls, logger: c.logger, namespace: c.namespace, name: leaseName(churnName), churn: churnName,
-		identity: c.identity, duration: duration, deadline: deadline,
+		identity: identity, duration: duration, deadline: deadline,
 		writing: make(chan struct{}, 1), renewal: make(chan struct{}, 1),
 	}
 }

@@ -34,11 +34,12 @@ type Sweeper struct {
 	// Every is between two looks. 0: DefaultSweepEvery. It is set before Run.
 	Every time.Duration
 
-	cluster *Cluster
-	logger  *slog.Logger
-	events  *events
-	seen    map[string]sighting     // by name of the Lease
-	trouble map[string]churn.Reason // why one could not be restored, by its name
+	cluster  *Cluster
+	logger   *slog.Logger
+	identity string
+	events   *events
+	seen     map[string]sighting     // by name of the Lease
+	trouble  map[string]churn.Reason // why one could not be restored, by its name
 }
 
 // sighting is since when a Lease is seen unchanged. Only our own clock counts.
@@ -54,9 +55,14 @@ func (c *Cluster) Sweeper() *Sweeper {
 
 // Run looks at the Leases at once and then again and again, until ctx ends, and
 // returns nil. What it does and what keeps it from that is logged. It is called
-// once.
+// once. Its error is that of a host without a name.
 func (s *Sweeper) Run(ctx context.Context) error {
-	s.events = newEvents(s.cluster, s.cluster.client)
+	identity, err := s.cluster.newIdentity()
+	if err != nil {
+		return err
+	}
+	s.identity = identity + "/sweeper"
+	s.events = newEvents(s.cluster, s.cluster.client, s.identity)
 	var writing sync.WaitGroup
 	writing.Go(s.events.run)
 	defer writing.Wait()
@@ -138,8 +144,8 @@ func (s *Sweeper) abandoned(object *coordinationv1.Lease, now time.Time) (churn.
 func (s *Sweeper) restore(ctx context.Context, object *coordinationv1.Lease, n churn.Note) {
 	log := s.logger.With("churn", object.Annotations[nameAnnotation], "lease", object.Namespace+"/"+object.Name,
 		"workload", object.Annotations[workloadAnnotation], "baseline_replicas", n.Baseline)
-	l := newLease(s.cluster, s.cluster.client, object.Annotations[nameAnnotation], sweepLease, sweepLease*2/3)
-	l.name, l.identity = object.Name, s.cluster.identity+"/sweeper"
+	l := newLease(s.cluster, s.cluster.client, object.Annotations[nameAnnotation], s.identity, sweepLease, sweepLease*2/3)
+	l.name = object.Name
 	if err := l.take(ctx, object); err != nil {
 		log.Debug("a lease cannot be taken", "err", err) // another one was faster
 		return

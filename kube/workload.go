@@ -71,6 +71,10 @@ func (c *Cluster) Workload(o WorkloadOptions) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	identity, err := c.newIdentity()
+	if err != nil {
+		return nil, err
+	}
 	client, err := c.client.another()
 	if err != nil {
 		return nil, fmt.Errorf("preparing churn %q: %w", o.Churn, err)
@@ -79,9 +83,9 @@ func (c *Cluster) Workload(o WorkloadOptions) (*Workload, error) {
 	w := &Workload{
 		o: o, client: client, logger: c.logger.With("churn", o.Churn), reference: r,
 		owner:     c.namespace + "/" + o.Churn,
-		lease:     newLease(c, client, o.Churn, o.LeaseDuration, o.RenewDeadline),
+		lease:     newLease(c, client, o.Churn, identity, o.LeaseDuration, o.RenewDeadline),
 		endpoints: newEndpoints(client, o.Namespace, selector),
-		events:    newEvents(c, client),
+		events:    newEvents(c, client, identity),
 		end:       cancel,
 	}
 	w.running.Go(func() { w.endpoints.run(ctx, logr.FromSlogHandler(quiet{w.logger.Handler()})) })

@@ -29,6 +29,7 @@ const limit = time.Minute
 // TestBed tests the bed itself, so that what other tests find is what they look
 // at.
 func TestBed(t *testing.T) {
+	t.Parallel()
 	b := bed.Start(t)
 	t.Run("kubectl", func(t *testing.T) { kubectlWorks(t, b.In(t)) })
 	t.Run("workloads", func(t *testing.T) { workloads(t, b.In(t)) })

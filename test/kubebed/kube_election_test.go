@@ -104,6 +104,17 @@ func kubeElection(t *testing.T, r *rig) {
 		t.Errorf("afterwards the lease is of %q, want nobody's", got)
 	}
 
+	// Two of one process, as when a churn is changed, are two as well.
+	c := r.cluster(kube.ClusterOptions{})
+	ending := r.campaign(r.open(c, r.options()))
+	r.elected(ending)
+	begun := r.campaign(r.open(c, r.options()))
+	time.Sleep(time.Second) // it tries every 0.4 s
+	ending.end()
+	r.elected(begun)
+	begun.end()
+	apart(t, ending, begun)
+
 	// lead that ends by itself gives the lease up, and is called again.
 	ctx, cancel = context.WithCancel(t.Context())
 	calls := 0

@@ -31,20 +31,23 @@ func TestSafety(t *testing.T) {
 	}
 }
 
-// TestServerOutages takes the API server itself away, in every way.
+// TestServerOutages takes the API server itself away, in every way. Each has a
+// cluster of its own: after two outages in a row the controllers wait for long
+// until they ask again.
 func TestServerOutages(t *testing.T) {
 	t.Parallel()
-	b := bed.Start(t)
 	for _, row := range []struct {
 		name      string
-		away, end func()
+		away, end func(*bed.Bed)
 	}{
-		{"killed", b.KillAPIServer, b.StartAPIServer},
-		{"stopped", b.StopAPIServer, b.StartAPIServer},
-		{"paused", b.PauseAPIServer, b.ContinueAPIServer},
+		{"killed", (*bed.Bed).KillAPIServer, (*bed.Bed).StartAPIServer},
+		{"stopped", (*bed.Bed).StopAPIServer, (*bed.Bed).StartAPIServer},
+		{"paused", (*bed.Bed).PauseAPIServer, (*bed.Bed).ContinueAPIServer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			outage(t, newStand(t, b.In(t)), "unreachable", row.away, row.end)
+			t.Parallel()
+			s := newStand(t, bed.Start(t))
+			outage(t, s, "unreachable", func() { row.away(s.b) }, func() { row.end(s.b) })
 		})
 	}
 }
@@ -100,8 +103,11 @@ func outage(t *testing.T, s *stand, reason string, away, end func()) {
 		t.Error("the daemon does not say that something is to be put back")
 	}
 	end()
+	ended := time.Now()
 	s.restored(t, mark)
+	restored := time.Since(ended)
 	s.waitFor(p, "the cycle to go on", func(now testbed.Scrape) bool { return desired(now) == 4 && phase(now) == "scaling_up" })
+	t.Logf("after %s, the baseline was back in %v, and the cycle went on in %v", t.Name(), restored, time.Since(ended))
 	s.goodProbing(p, after)
 	p.Stop()
 	s.back()
