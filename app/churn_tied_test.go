@@ -40,6 +40,7 @@ func built(t *testing.T, text string, workload churn.Workload) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.engine.close)
+	t.Cleanup(d.closeDiscovery)
 	d.churns.tie(d.first.churns, d.first.after)
 	return d
 }
