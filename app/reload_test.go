@@ -277,7 +277,15 @@ func TestReloadKeepsFigures(t *testing.T) {
 		t.Error("there are series of addresses that nobody asks for")
 	}
 	to("rate: max, connections: 2", more("requests_total", metric(before, "steadyprobe_requests_total")+1000))
-	latencies := metric(before, "steadyprobe_latency_seconds_count")
+	// The schedule of before goes on for as long as a new one leads.
+	latencies, since := metric(before, "steadyprobe_latency_seconds_count"), time.Now()
+	eventually(t, "the end of the schedule", func() bool {
+		_, page := get(r.url + "/metrics")
+		if n := metric(page, "steadyprobe_latency_seconds_count"); n != latencies {
+			latencies, since = n, time.Now()
+		}
+		return time.Since(since) > 2*schedule.Lead
+	})
 	to("rate: max, connections: 3", more("requests_total", metric(before, "steadyprobe_requests_total")+1000))
 	if n := metric(before, "steadyprobe_latency_seconds_count"); n != latencies {
 		t.Errorf("the closed loop has added %v latencies", n-latencies)
