@@ -67,7 +67,7 @@ func (p *programs) options(rest string) Options {
     %s
 `, p.count, rest)
 	o := options(configured(p.t, text), "127.0.0.1:0")
-	o.Storage.Path, o.Lifecycle = p.storage, true
+	o.Storage, o.Lifecycle = Storage{Path: p.storage, Interval: time.Minute}, true
 	return o
 }
 

@@ -73,7 +73,7 @@ func (s *fakeShop) open(t *testing.T) *faultdoor.Door {
 }
 
 func (d *daemon) snapshot() (s churn.Snapshot) {
-	d.churns.all[0].cycle.Snapshot(&s)
+	d.churns.list()[0].cycle.Snapshot(&s)
 	return s
 }
 

@@ -31,12 +31,12 @@ type provider struct {
 }
 
 // newProvider builds the provider of a churn. It waits for no server.
-func (p *churnParts) newProvider(c *config.Churn) (provider, error) {
+func (p *churnParts) newProvider(c *config.Churn, namespaces []string) (provider, error) {
 	made := provider{close: func() {}, run: func(ctx context.Context, cycle func(context.Context) error) error { return cycle(ctx) }}
 	var err error
 	switch {
 	case c.Kubernetes != nil:
-		err = p.inCluster(c, &made)
+		err = p.inCluster(c, namespaces, &made)
 	case c.HAProxy != nil:
 		made.poll = haproxy.Poll
 		made.workload, err = haproxy.New(haproxy.Options{Socket: c.HAProxy.Socket, Backend: c.HAProxy.Backend, Mode: haproxy.Mode(c.HAProxy.Mode)})
@@ -67,12 +67,12 @@ func (p *churnParts) newProvider(c *config.Churn) (provider, error) {
 const longestPoll = time.Second
 
 // inCluster makes a workload of a cluster.
-func (p *churnParts) inCluster(c *config.Churn, made *provider) error {
+func (p *churnParts) inCluster(c *config.Churn, namespaces []string, made *provider) error {
 	cluster, err := p.clusters.of(c.Kubernetes)
 	if err != nil {
 		return err
 	}
-	w, err := cluster.Workload(kubeOptions(c, p.namespaces))
+	w, err := cluster.Workload(kubeOptions(c, namespaces))
 	if err != nil {
 		return err
 	}

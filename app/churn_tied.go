@@ -31,8 +31,24 @@ type tiedTarget struct {
 	before churn.Traffic
 }
 
-// set makes those targets the tied ones that name the churn. One that is no
-// longer among them is the caller's, as is its phase.
+// keep ends the tie of all targets but those that name the churn: they are in no
+// churn phase from now on.
+func (t *tied) keep(all []*probed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(one tiedTarget) bool {
+		if slices.ContainsFunc(all, func(p *probed) bool { return p.prober == one.prober && p.config.Churn == t.churn }) {
+			return false
+		}
+		one.prober.SetChurn(probe.NoChurn)
+		t.gone = plus(t.gone, one.traffic())
+		t.failure = t.latest(one)
+		return true
+	})
+}
+
+// set makes those targets the tied ones that name the churn. All others must
+// have been left out by keep. A target whose settings have changed stays tied.
 func (t *tied) set(all []*probed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,12 +63,6 @@ func (t *tied) set(all []*probed) {
 		}
 		p.prober.SetChurn(t.phase)
 		next = append(next, tiedTarget{p, trafficOf(p.prober)})
-	}
-	for _, one := range t.all {
-		if !slices.ContainsFunc(next, func(n tiedTarget) bool { return n.prober == one.prober }) {
-			t.gone = plus(t.gone, one.traffic())
-			t.failure = t.latest(one)
-		}
 	}
 	t.all = next
 }

@@ -40,7 +40,14 @@ func built(t *testing.T, text string, workload churn.Workload) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.engine.close)
+	t.Cleanup(d.closeDiscovery)
+	d.churns.tie(d.first.churns, d.first.after)
 	return d
+}
+
+// retie ties targets to the churns that they name now.
+func retie(d *daemon) {
+	d.churns.tie(&churnPlan{all: d.churns.list()}, d.state.Load())
 }
 
 // TestTiedTargetsComeAndGo keeps what the ones that are gone have done, and does
@@ -52,8 +59,8 @@ func TestTiedTargetsComeAndGo(t *testing.T) {
 		targetOf("good", door.URL("http"), "rate: 500, churn: a, backend: {header: X-Backend}")+
 		targetOf("bad", dead.URL("http"), "rate: 500")+
 		"churns: [{name: a, embedded: {}, steps: [{replicas: 4, hold: 1h}]}]\n", &fakeWorkload{})
-	tied := &d.churns.all[0].tied
-	good, bad := d.probed[0], d.probed[1]
+	tied := &d.churns.list()[0].tied
+	good, bad := d.state.Load().probed[0], d.state.Load().probed[1]
 	if got := tied.names(); !slices.Equal(got, []string{"good"}) {
 		t.Fatalf("tied %q, want the one that names the churn", got)
 	}
@@ -80,7 +87,7 @@ func TestTiedTargetsComeAndGo(t *testing.T) {
 	}
 
 	good.config.Churn, bad.config.Churn = "", "a"
-	tied.set(d.probed)
+	retie(d)
 	if got := tied.names(); !slices.Equal(got, []string{"bad"}) {
 		t.Errorf("tied %q, want the other one", got)
 	}
@@ -92,7 +99,7 @@ func TestTiedTargetsComeAndGo(t *testing.T) {
 		t.Errorf("the last failure was at %v, want one since %v", failed, began)
 	}
 	bad.config.Churn = ""
-	tied.set(d.probed)
+	retie(d)
 	if got := tied.traffic(); got != before || len(tied.names()) > 0 {
 		t.Errorf("traffic %+v of %q, want the %+v of before", got, tied.names(), before)
 	}
@@ -108,7 +115,7 @@ func TestPhasesOfTiedTargets(t *testing.T) {
 	d := built(t, "targets:\n"+targetOf("one", door.URL("http"), "rate: 1, churn: a")+
 		"churns: [{name: a, embedded: {}, steps: [{replicas: 4, hold: 1h}]}]\n", &fakeWorkload{})
 	defer d.churns.close()
-	one, c := d.probed[0], d.churns
+	one, c := d.state.Load().probed[0], d.churns
 	taken := func() (phases [probe.NumChurnPhases]uint64) {
 		one.prober.Take(d.engine.clock.Now())
 		eventually(t, "the tick's end", func() bool { l := one.prober.Ledger(); return l.InFlight == 0 && l.Backlog == 0 })
@@ -121,23 +128,26 @@ func TestPhasesOfTiedTargets(t *testing.T) {
 		return phases
 	}
 	one.resolver.Start()
-	defer drain(t.Context(), d.targets())
+	defer drain(t.Context(), d.state.Load().targets())
 	if got := taken(); got[probe.Settled] != 1 {
 		t.Errorf("ticks by phase %v, want one while settled", got)
 	}
-	c.all[0].tied.setPhase(probe.ScalingUp)
+	c.list()[0].tied.setPhase(probe.ScalingUp)
 	if got := taken(); got[probe.ScalingUp] != 1 {
 		t.Errorf("ticks by phase %v, want one while scaling up", got)
 	}
-	c.all[0].tied.set(nil)
-	c.all[0].tied.setPhase(probe.ScalingDown) // which it is not told
-	c.tie(d.probed)
+	c.list()[0].tied.keep(nil)
+	c.list()[0].tied.setPhase(probe.ScalingDown) // which it is not told
+	if got := taken(); got[probe.NoChurn] != 1 {
+		t.Errorf("ticks by phase %v, want one of no churn, as it is not tied", got)
+	}
+	retie(d)
 	if got := taken(); got[probe.ScalingDown] != 1 || got[probe.ScalingUp] != 1 {
 		t.Errorf("ticks by phase %v, want one while scaling down, as it is tied again", got)
 	}
 	one.config.Churn = ""
-	c.tie(d.probed)
-	if got := taken(); got[probe.NoChurn] != 1 {
+	retie(d)
+	if got := taken(); got[probe.NoChurn] != 2 {
 		t.Errorf("ticks by phase %v, want one of no churn", got)
 	}
 }

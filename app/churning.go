@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
@@ -23,17 +22,18 @@ type churning struct {
 
 	ctx     context.Context // ends when the churn is to end
 	end     context.CancelFunc
-	running sync.WaitGroup
-	once    sync.Once // closes the provider
+	started bool          // of who starts and closes it
+	ended   chan struct{} // closed when nothing runs any more, where it was started
 }
 
 // newChurning builds a churn, and starts nothing of it but what its provider
 // needs to look around. It waits for no server.
-func (p *churnParts) newChurning(c config.Churn, created time.Time) (*churning, error) {
-	one := &churning{config: c, created: created, parts: p, tied: tied{churn: c.Name, clock: p.clock, phase: probe.Settled}}
+func (p *churnParts) newChurning(c config.Churn, namespaces []string, created time.Time) (*churning, error) {
+	one := &churning{config: c, created: created, parts: p, ended: make(chan struct{})}
+	one.tied = tied{churn: c.Name, clock: p.clock, phase: probe.Settled}
 	one.ctx, one.end = context.WithCancel(context.Background())
 	var err error
-	if one.provider, err = p.newProvider(&c); err != nil {
+	if one.provider, err = p.newProvider(&c, namespaces); err != nil {
 		return nil, err
 	}
 	if one.cycle, err = churn.New(one.options()); err != nil {
@@ -100,25 +100,44 @@ func guardOf(c *config.Churn) churn.Guard {
 	return g
 }
 
-// start begins to churn.
-func (c *churning) start() {
-	c.running.Go(func() {
+// start begins to churn, when those before have ended.
+func (c *churning) start(before []*churning) {
+	c.started = true
+	go func() {
+		defer close(c.ended)
+		defer c.provider.close()
+		for _, other := range before {
+			<-other.ended
+		}
+		if c.ctx.Err() != nil {
+			return // it has changed nothing
+		}
 		if err := c.provider.run(c.ctx, c.cycle.Run); err != nil {
 			c.parts.logger.Error("A churn ended with an error", "churn", c.config.Name, "err", err)
 		}
-	})
+	}()
+}
+
+// over reports whether it has put back what it changed.
+func (c *churning) over() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // close ends the churn, and returns when what it changed is put back, or cannot
-// be. It may be called again.
+// be.
 func (c *churning) close() {
 	c.end()
-	c.running.Wait()
-	c.once.Do(c.provider.close)
+	if !c.started {
+		c.provider.close()
+		return
+	}
+	<-c.ended
 }
-
-// tie ties the churn to those of the targets that name it.
-func (c *churning) tie(all []*probed) { c.tied.set(all) }
 
 // exported returns the churn as its series show it.
 func (c *churning) exported() exporter.Churn {

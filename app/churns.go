@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
-	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/kube"
 	"github.com/steadyprobe/steadyprobe/probe"
 	"github.com/steadyprobe/steadyprobe/probe/record"
@@ -18,11 +19,11 @@ import (
 	"github.com/steadyprobe/steadyprobe/workload/notefile"
 )
 
-// churns are the churns of a daemon. They are built before the targets start
-// and run until they are closed.
+// churns are the churns of a daemon. They run until they are closed.
 type churns struct {
-	parts churnParts
-	all   []*churning
+	parts  churnParts
+	all    atomic.Pointer[[]*churning] // in the order of the configuration
+	ending []*churning                 // that are gone, and may still put back what they changed; of who reloads
 }
 
 // churnParts are what all churns of a daemon are made of.
@@ -32,14 +33,17 @@ type churnParts struct {
 	convergence *record.Boundaries
 	embedded    churn.Workload // the backends of the demo; nil: this is none
 	notes       string         // folder of the notes of providers that have no place of their own; empty: there is none
-	namespaces  []string       // limits.churn_namespaces
 	clusters    *clusters
 }
 
 // Check reports what [Run] refuses of a configuration that is valid, as far as
-// that can be said without connecting to anything: churns of backends that only
-// the demo has, and what a cluster would not understand.
+// that can be said without connecting to anything: settings that mechanisms of
+// discovery do not understand, as a [*config.Errors], or else churns of backends
+// that only the demo has, and what a cluster would not understand.
 func Check(c *config.Config) error {
+	if _, err := discovery.Prepare(c); err != nil {
+		return err
+	}
 	var all []error
 	for i := range c.Churns {
 		one := &c.Churns[i]
@@ -81,70 +85,46 @@ func notesFolder(storage string) string {
 	return filepath.Join(storage, "churns")
 }
 
-// newChurns builds the churns of the configuration, and starts nothing. The
-// targets that are tied to one are settled from now on.
-func (d *daemon) newChurns() (*churns, error) {
-	c := &churns{parts: churnParts{
+// newChurns returns what the churns of a daemon are made of, and no churn.
+func newChurns(d *daemon) *churns {
+	return &churns{parts: churnParts{
 		logger:      d.options.Logger,
 		clock:       d.engine.clock,
 		convergence: d.bounds.Convergence,
 		embedded:    d.embedded,
 		notes:       notesFolder(d.options.Storage.Path),
-		namespaces:  d.config.Limits.ChurnNamespaces,
 		clusters:    newClusters(d.options.Logger, d.options.Version),
 	}}
-	for i := range d.config.Churns {
-		one, err := c.parts.newChurning(d.config.Churns[i], d.loaded)
-		if err != nil {
-			c.close()
-			return nil, err
-		}
-		c.all = append(c.all, one)
-	}
-	c.tie(d.probed)
-	return c, nil
 }
 
-// tie ties every churn to those targets that name it. It may be called again
-// when there are other targets, or other churns.
-func (c *churns) tie(all []*probed) {
-	for _, p := range all {
-		if c.named(p.config.Churn) == nil {
-			p.prober.SetChurn(probe.NoChurn)
-		}
+// list returns the churns that there are.
+func (c *churns) list() []*churning {
+	if all := c.all.Load(); all != nil {
+		return *all
 	}
-	for _, one := range c.all {
-		one.tie(all)
-	}
+	return nil
 }
 
-// start begins to churn, and says what earlier processes have left.
-func (c *churns) start() {
-	c.tellLeft()
-	c.parts.clusters.start()
-	for _, one := range c.all {
-		one.start()
+// named returns a churn by its name, nil where there is none.
+func (c *churns) named(name string) *churning {
+	all := c.list()
+	if i := slices.IndexFunc(all, func(one *churning) bool { return one.config.Name == name }); i >= 0 {
+		return all[i]
 	}
+	return nil
 }
 
 // close ends all churns at the same time, and returns when what they changed is
 // put back.
 func (c *churns) close() {
-	for _, one := range c.all {
+	all := slices.Concat(c.ending, c.list())
+	for _, one := range all {
 		one.end()
 	}
-	for _, one := range c.all {
+	for _, one := range all {
 		one.close()
 	}
 	c.parts.clusters.close()
-}
-
-// named returns a churn by its name, nil where there is none.
-func (c *churns) named(name string) *churning {
-	if i := slices.IndexFunc(c.all, func(one *churning) bool { return one.config.Name == name }); i >= 0 {
-		return c.all[i]
-	}
-	return nil
 }
 
 // tellLeft says which notes belong to no churn of the configuration: what they
@@ -191,19 +171,11 @@ func (c *churns) control(ctx context.Context, name string, do web.Control) error
 	return err
 }
 
-// exported returns the churns as their series show them.
-func (c *churns) exported() []exporter.Churn {
-	all := make([]exporter.Churn, len(c.all))
-	for i, one := range c.all {
-		all[i] = one.exported()
-	}
-	return all
-}
-
 // view returns the churns as the page and the API show them.
 func (c *churns) view() []web.Churn {
-	all := make([]web.Churn, len(c.all))
-	for i, one := range c.all {
+	churns := c.list()
+	all := make([]web.Churn, len(churns))
+	for i, one := range churns {
 		all[i] = one.view()
 	}
 	return all

@@ -72,8 +72,8 @@ func TestTargetsAreObservedUntilTheBaselineIsRestored(t *testing.T) {
 	if n := <-scaled; n != 2 {
 		t.Errorf("scaled to %d at the end, want the baseline 2", n)
 	}
-	before := d.observer.of(d.probed[0].target).past.seen
-	eventually(t, "the next observation", func() bool { return d.observer.of(d.probed[0].target).past.seen > before })
+	before := d.observer.of(d.named("one").target).past.seen
+	eventually(t, "the next observation", func() bool { return d.observer.of(d.named("one").target).past.seen > before })
 	close(restore)
 	<-stopped
 }

@@ -57,10 +57,14 @@ func (c *clusters) of(k *config.Kubernetes) (*kube.Cluster, error) {
 	return made, nil
 }
 
-// start begins to put back what instances have left that are gone.
+// start begins to put back what instances have left that are gone. It may be
+// called again.
 func (c *clusters) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.started {
+		return
+	}
 	c.started = true
 	for _, one := range c.all {
 		c.sweep(one)

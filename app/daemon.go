@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,10 +18,11 @@ import (
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/history"
 	"github.com/steadyprobe/steadyprobe/internal/saturation"
 	"github.com/steadyprobe/steadyprobe/probe/record"
-	"github.com/steadyprobe/steadyprobe/probe/schedule"
 )
 
 // Options say what [Run] runs.
@@ -28,12 +30,22 @@ type Options struct {
 	ConfigFile    string              // not used by Demo
 	Web           *toolkit.FlagConfig // where and how the endpoints are served
 	HealthAddress string              // serves the two health paths plainly; empty: not at all
+	Shard         Shard
 	Storage       Storage
-	Lifecycle     bool // churns may be controlled over HTTP
-	Logger        *slog.Logger
-	Version       string // of the program
+	Profiles      bool // of the Go runtime are served
+	// Reload asks for a reload each time that something comes; nil: nothing does.
+	Reload <-chan os.Signal
+	// Lifecycle lets the endpoint be asked for a reload, and to control churns.
+	Lifecycle bool
+	// AutoReload is how often all files of the configuration are compared with
+	// what they held when it was loaded, and reloaded; 0: never.
+	AutoReload time.Duration
+	Logger     *slog.Logger
+	Version    string // of the program
 	// Listening is told the addresses once the endpoints are served; nil: nobody.
 	Listening func(main []net.Addr, health net.Addr)
+
+	apart time.Duration // between changes of what is discovered, for tests; 0: the usual
 }
 
 func (o *Options) validate() error {
@@ -42,11 +54,16 @@ func (o *Options) validate() error {
 		return errors.New("there is no logger")
 	case o.Web == nil || o.Web.WebListenAddresses == nil || o.Web.WebSystemdSocket == nil || o.Web.WebConfigFile == nil:
 		return errors.New("there are no web flags")
+	case o.AutoReload != 0 && o.AutoReload < leastAutoReload:
+		return fmt.Errorf("files cannot be compared every %v; write %v or more, or 0s for never, as --config.auto-reload-interval", o.AutoReload, leastAutoReload)
 	case len(*o.Web.WebListenAddresses) == 0 && !*o.Web.WebSystemdSocket:
 		return errors.New("there is no address to listen on: name one with --web.listen-address")
 	}
-	return nil
+	return o.Shard.validate()
 }
+
+// leastAutoReload is how often all files are read at most.
+const leastAutoReload = time.Second
 
 // shutdownLimit bounds how long answers to scrapers may take after the end.
 const shutdownLimit = 5 * time.Second
@@ -54,24 +71,25 @@ const shutdownLimit = 5 * time.Second
 // daemon is a running process.
 type daemon struct {
 	options  Options
-	config   *config.Config
+	config   *config.Config // at the start
 	embedded churn.Workload // the backends of the demo; nil: this is none
-	loaded   time.Time
+	loaded   time.Time      // at the start
 
-	engine   *engine
-	bounds   *record.Bounds
-	exporter *exporter.Exporter
-	probed   []*probed
-	churns   *churns
-	observer *observer
-	ready    atomic.Bool
-	starting sync.WaitGroup
-}
-
-// probed is one target of the daemon.
-type probed struct {
-	*target
-	recorder *record.Recorder
+	engine    *engine
+	bounds    *record.Bounds
+	exporter  *exporter.Exporter
+	state     atomic.Pointer[state]
+	churns    *churns
+	observer  *observer
+	history   *history.History // nil: there is none
+	discovery *discovery.Set
+	sources   *discovery.Build // until they are started
+	ready     atomic.Bool
+	abandoned context.Context // is done when targets are not to be started any more
+	starting  sync.WaitGroup
+	ending    sync.WaitGroup // of what a reload has removed
+	reloader  *reloader
+	first     *plan // until it is started
 }
 
 // Run loads the configuration and probes its targets until ctx is done, then
@@ -85,12 +103,9 @@ func Run(ctx context.Context, o Options) error {
 	if o.ConfigFile == "" {
 		return errors.New("starting: there is no configuration file: name one with --config.file")
 	}
-	loaded, warnings, err := config.Load(o.ConfigFile)
-	for _, w := range warnings {
-		o.Logger.Warn("Configuration is probably not what you mean", "warning", w.String())
-	}
+	loaded, err := load(o.ConfigFile, o.Logger)
 	if err != nil {
-		return fmt.Errorf("loading --config.file: %w", err)
+		return err
 	}
 	if err := errors.Join(Check(loaded), checkStorage(loaded, o.Storage.Path)); err != nil {
 		return err
@@ -101,7 +116,7 @@ func Run(ctx context.Context, o Options) error {
 
 // run probes until ctx is done or an endpoint fails.
 func (d *daemon) run(ctx context.Context) error {
-	if err := checkFiles(d.config.Targets, d.embedded != nil); err != nil {
+	if err := checkFiles(d.options.Shard, d.config.Targets, d.embedded != nil); err != nil {
 		return err
 	}
 	// Everything that can fail comes before the first request to a door.
@@ -115,6 +130,8 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.engine.close()
 	defer d.churns.close() // where it does not come to an end in order
+	defer d.closeHistory()
+	defer d.closeDiscovery()
 	endpoints, err := d.serve(listeners)
 	if err != nil {
 		return err
@@ -137,113 +154,93 @@ func (d *daemon) run(ctx context.Context) error {
 
 // build makes all parts and starts the pacer, without targets.
 func (d *daemon) build() error {
-	m := &d.config.Metrics
-	bounds, err := record.NewBounds(record.Additional{
-		Convergence: m.Buckets.Convergence,
-		Latency:     m.Buckets.Latency,
-		ServiceTime: m.Buckets.ServiceTime,
-		Handshake:   m.Buckets.Handshake,
-		Phase:       m.Buckets.Phase,
-		Lateness:    m.Buckets.Lateness,
+	buckets := &d.config.Metrics.Buckets
+	var err error
+	d.bounds, err = record.NewBounds(record.Additional{
+		Convergence: buckets.Convergence,
+		Latency:     buckets.Latency,
+		ServiceTime: buckets.ServiceTime,
+		Handshake:   buckets.Handshake,
+		Phase:       buckets.Phase,
+		Lateness:    buckets.Lateness,
 	})
 	if err != nil {
 		return fmt.Errorf("setting up histograms: %w", err)
 	}
-	histograms := exporter.DefaultHistograms()
-	histograms.Classic, histograms.Native = m.Classic, m.Native
-	histograms.Schema, histograms.MaxBuckets = m.NativeSchema, m.NativeMaxBuckets
-	histograms.Bounds = bounds
-	d.bounds = bounds
-	if d.engine, err = newEngine(d.options.Logger, bounds); err != nil {
+	if d.engine, err = newEngine(d.options.Logger, d.bounds); err != nil {
 		return err
 	}
-	if err := d.buildTargets(histograms); err != nil {
-		if d.churns != nil {
-			d.churns.close()
-		}
+	d.engine.shard = d.options.Shard
+	if err = d.openHistory(); err == nil {
+		err = d.openDiscovery()
+	}
+	if err == nil {
+		err = d.buildTargets()
+	}
+	if err != nil {
+		d.closeDiscovery()
+		d.closeHistory()
 		d.engine.close()
-		return err
 	}
-	return nil
+	return err
 }
 
-func (d *daemon) buildTargets(histograms exporter.Histograms) (err error) {
+func (d *daemon) buildTargets() (err error) {
+	d.reloader = newReloader(d)
 	d.exporter, err = exporter.New(exporter.Options{
 		Start:       d.loaded,
-		Histograms:  histograms,
+		Histograms:  d.histograms(&d.config.Metrics),
 		SelfLatency: d.engine.self.snapshot,
 		Saturation:  d.saturation,
-		Reload:      func() exporter.Reload { return exporter.Reload{Successful: true, Success: d.loaded} },
+		Shard:       d.options.Shard.exported(),
+
+		HistoryFailures: d.historyFailures(),
+		Discovery:       d.exportedSources,
+		Reload:          d.reloader.exported,
 	})
 	if err != nil {
 		return err
 	}
-	exported := make([]exporter.Target, len(d.config.Targets))
-	for i, c := range d.config.Targets {
-		p := &probed{recorder: record.New(d.engine.recording(&c, histograms.Bounds))}
-		if p.target, err = d.engine.newTarget(c, d.options.Version, p.recorder, p.recorder); err != nil {
-			return err
-		}
-		exported[i] = p.exported(p.recorder)
-		d.probed = append(d.probed, p)
-	}
-	if d.churns, err = d.newChurns(); err != nil {
+	d.observer = newObserver(d.engine.clock, d.options.Logger)
+	d.churns = newChurns(d)
+	d.state.Store(&state{})
+	if d.first, err = d.plan(d.config, nil); err != nil {
 		return err
 	}
-	d.observer = newObserver(d.engine.clock, d.options.Logger, d.targets())
-	if err := d.exporter.SetChurns(d.churns.exported()); err != nil {
-		return err
-	}
-	return d.exporter.SetTargets(exported)
-}
-
-// targets returns what runs for each target.
-func (d *daemon) targets() []*target {
-	targets := make([]*target, len(d.probed))
-	for i, p := range d.probed {
-		targets[i] = p.target
-	}
-	return targets
+	return d.show(d.first)
 }
 
 // start begins to start every target, and returns at once: the daemon is ready
 // whatever the doors do, and a door that takes long to warm up to delays no
-// other. A target that is not warm when ctx is done is not started.
+// other. A target that is not warm when ctx is done is not started, now or after
+// a reload.
 func (d *daemon) start(ctx context.Context) {
+	d.abandoned = ctx
 	d.observer.start()
-	origin := d.engine.clock.Now().Add(schedule.Lead)
-	for i, p := range d.probed {
-		p.resolver.Start()
-		d.starting.Go(func() {
-			p.prober.WarmUp(ctx)
-			if ctx.Err() != nil {
-				return
-			}
-			from := max(origin, d.engine.clock.Now().Add(schedule.Lead))
-			d.engine.pacing.add(p.target, from.Add(schedule.Spread(uint64(i), p.rate)), 0)
-		})
-	}
-	d.churns.start()
+	d.churns.tie(d.first.churns, d.first.after)
+	d.launch(d.first.added, 0)
+	d.churns.start(d.first.churns)
+	d.churns.tellLeft()
+	d.options.Logger.Info("Probing", "targets", len(d.first.added))
+	d.first = nil
+	d.discovery.Apply(d.sources)
+	d.sources = nil
 	d.ready.Store(true)
-	d.options.Logger.Info("Probing", "targets", len(d.probed))
+	d.reloader.start()
 }
 
 // stop ends the churns while traffic still tells what it does to a door to put
 // back what they changed, then the targets. The context of start must be done.
 func (d *daemon) stop() {
 	d.ready.Store(false)
+	d.reloader.close()
+	d.closeDiscovery()
 	d.churns.close()
 	d.observer.close() // what is cut off by the end is no door's failure
 	d.starting.Wait()
-	targets := d.targets()
-	var longest time.Duration
-	for _, t := range targets {
-		longest = max(longest, t.config.Timeout)
-	}
-	d.engine.pacing.remove(targets)
-	ctx, cancel := context.WithTimeout(context.Background(), longest+time.Second)
-	defer cancel()
-	drain(ctx, targets)
+	d.end(d.state.Load().targets())
+	d.ending.Wait()
+	d.closeHistory()
 }
 
 func (d *daemon) saturation() []exporter.Saturation {

@@ -15,9 +15,10 @@ import (
 	"github.com/steadyprobe/steadyprobe/probe/wire"
 )
 
-// newResolver returns what finds the addresses of a target's door. Changed is
-// told whenever there are others.
-func newResolver(c *config.Target, clock probe.Clock, changed func([]netip.Addr)) (*resolve.Resolver, error) {
+// newResolver returns what finds the addresses of a target's door, and tells
+// places whenever there are others. It takes the place of the resolver after,
+// where that is not nil.
+func newResolver(c *config.Target, clock probe.Clock, places *places, after *resolve.Resolver) (*resolve.Resolver, error) {
 	host, portText, err := net.SplitHostPort(c.DialAddress())
 	if err != nil {
 		return nil, err
@@ -26,7 +27,8 @@ func newResolver(c *config.Target, clock probe.Clock, changed func([]netip.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("port %q: %w", portText, err)
 	}
-	return resolve.New(resolve.Options{
+	var r *resolve.Resolver
+	r = resolve.New(resolve.Options{
 		Host:    host,
 		Port:    uint16(port),
 		Refresh: c.DNS.Refresh,
@@ -34,8 +36,11 @@ func newResolver(c *config.Target, clock probe.Clock, changed func([]netip.Addr)
 		Family:  family(c.DNS.Family),
 		First:   c.DNS.Spread == "first",
 		Server:  c.DNS.ServerAddress(),
-		Changed: changed,
-	}), nil
+		Allow:   reach(c),
+		After:   after,
+		Changed: func(addresses []netip.Addr) { places.changed(r, addresses) },
+	})
+	return r, nil
 }
 
 func family(word string) resolve.Family {
@@ -75,9 +80,11 @@ func (e *engine) newOpener(t *target, version string, base *record.Recorder) pro
 		Timeout:        c.Timeout,
 		ConnectTimeout: c.Timeouts.Connect,
 		TLSTimeout:     c.Timeouts.TLS,
-		FirstFailure: func(o probe.Outcome, err error) {
-			e.logger.Warn("A connection could not be opened; more of the same are only counted", "target", c.Name, "failure", o.String(), "err", err)
-		},
+		FirstFailure:   func(o probe.Outcome, err error) { e.failures.tell(c.Name, o, err) },
+	}
+	var names *probe.Backends
+	if backendsOf(c) > 0 {
+		names = base.Backends()
 	}
 	if !c.URL.HTTP() {
 		return wire.NewStream(wire.StreamOptions{
@@ -98,7 +105,7 @@ func (e *engine) newOpener(t *target, version string, base *record.Recorder) pro
 		Statuses:        statuses(c.Expect),
 		Expect:          expected(&c.Expect),
 		Turns:           e.turns,
-		Backend:         wire.BackendRule{Header: c.Backend.Header, Body: c.Backend.Body.Regexp(), Names: base.Backends()},
+		Backend:         wire.BackendRule{Header: c.Backend.Header, Body: c.Backend.Body.Regexp(), Names: names},
 		MaxBody:         c.Expect.MaxBody.Bytes(),
 	})
 }

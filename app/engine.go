@@ -23,10 +23,12 @@ import (
 type engine struct {
 	clock    probe.Clock
 	logger   *slog.Logger
+	shard    Shard
 	pacing   *pacing
 	loop     *wire.Loop // nil where the system has none
 	turns    *wire.Turns
 	self     *selfLatency
+	failures *firstFailures
 	trust    *trust
 	cleanUps []func() // in the order of what they undo
 }
@@ -34,6 +36,7 @@ type engine struct {
 // newEngine starts everything but targets.
 func newEngine(logger *slog.Logger, bounds *record.Bounds) (*engine, error) {
 	e := &engine{clock: probe.NewClock(), turns: wire.NewTurns(), logger: logger, self: newSelfLatency(bounds.Lateness)}
+	e.failures = &firstFailures{logger: logger, clock: e.clock}
 	if err := e.start(); err != nil {
 		e.close()
 		return nil, err

@@ -4,21 +4,34 @@ package app
 
 import (
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/steadyprobe/steadyprobe/config"
+	"github.com/steadyprobe/steadyprobe/web"
 )
 
-// ownFiles is how many files the process needs for itself: endpoints, scrapes,
-// configuration, pollers.
-const ownFiles = 64
+// ownFiles is how many files the process needs for itself: configuration,
+// pollers, history, and the clients of an endpoint.
+const ownFiles = 64 + web.MaxClients
+
+// mostConnections returns how many connections all processes together can have
+// open, by the files that this one may: as many again may wait for the door to
+// close them. 0 is any number.
+func mostConnections(shard Shard) int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return 0
+	}
+	return max(1, int(limit.Cur)-ownFiles) / 2 * shard.count()
+}
 
 // checkFiles fails where the process may not open as many files as the targets
 // may open connections, so that the endpoints cannot starve later. With embedded
 // backends a connection has all its ends in this process: those of the door, of
 // the door's own connection, and of the backend.
-func checkFiles(targets []config.Target, embedded bool) error {
+func checkFiles(shard Shard, targets []config.Target, embedded bool) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return nil // it cannot be told
@@ -28,11 +41,12 @@ func checkFiles(targets []config.Target, embedded bool) error {
 	if embedded {
 		each, who, remedy = 5, "the demo needs", ""
 	}
-	for _, t := range targets {
-		needed += each * uint64(t.Connections)
+	for i := range targets {
+		p, _ := shard.part(&targets[i])
+		needed += each * uint64(p.connections)
 	}
 	if needed > limit.Cur {
-		return fmt.Errorf("starting: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
+		return fmt.Errorf("opening files: %s %d open files, and this process may have %d; raise the limit (ulimit -n, LimitNOFILE=)%s", who, needed, limit.Cur, remedy)
 	}
 	return nil
 }

@@ -111,10 +111,23 @@ func (r *daemonRun) stop() {
 	}
 }
 
+// reload asks the daemon for a reload and returns the answer, 0 where there is
+// none.
+func (r *daemonRun) reload() (status int, body string) {
+	return ask(http.MethodPost, r.url+"/-/reload")
+}
+
 // get returns the answer of an endpoint, 0 where there is none.
-func get(url string) (status int, body string) {
+func get(url string) (status int, body string) { return ask(http.MethodGet, url) }
+
+// ask returns the answer to a request, 0 where there is none.
+func ask(method, url string) (status int, body string) {
+	request, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		return 0, err.Error()
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
-	answer, err := client.Get(url)
+	answer, err := client.Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -118,17 +118,24 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		SinceWake: func() time.Duration { return d.engine.clock.Now().Sub(d.engine.pacing.woke()) },
 		Ready:     d.ready.Load,
 	}
+	var reload func(context.Context) (string, error)
+	if d.options.Lifecycle {
+		reload = d.reloader.ask
+	}
 	handler, err := web.New(web.Options{
+		Reload:       reload,
 		Logger:       logger,
 		Gatherer:     d.exporter,
 		Health:       health,
-		Config:       func() ([]byte, error) { return d.config.Masked(), nil },
+		Profiles:     d.options.Profiles,
+		Config:       func() ([]byte, error) { return d.state.Load().config.Masked(), nil },
 		Status:       d.viewStatus,
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
 		Lifecycle:    d.options.Lifecycle,
 		ControlChurn: d.churns.control,
+		Discovery:    d.viewSources,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,
 	})

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,28 +15,42 @@ import (
 // when, and logs when that changes. Its methods may be called concurrently.
 type observer struct {
 	clock   probe.Clock
-	logger  *slog.Logger
+	notices notices
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[*target]*observed
+	seen map[*probe.Prober]*observed
 }
 
 // observed is what is known of one target.
 type observed struct {
+	target *target
 	past   past
 	state  string
 	since  time.Time
 	reason probe.Outcome // of the last minute's failures the most frequent
+	flaps  flaps
 }
 
-func newObserver(clock probe.Clock, logger *slog.Logger, targets []*target) *observer {
-	o := &observer{clock: clock, logger: logger, seen: map[*target]*observed{}}
+func newObserver(clock probe.Clock, logger *slog.Logger) *observer {
+	return &observer{clock: clock, notices: notices{logger: logger}}
+}
+
+// watch observes these targets from now on, and keeps what is known of them.
+func (o *observer) watch(targets []*target) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	seen := make(map[*probe.Prober]*observed, len(targets))
 	for _, t := range targets {
-		o.seen[t] = &observed{state: starting, since: t.created}
+		one := o.seen[t.prober]
+		if one == nil {
+			one = &observed{state: starting, since: t.created}
+		}
+		one.target = t
+		seen[t.prober] = one
 	}
-	return o
+	o.seen = seen
 }
 
 // start begins to observe. That must be before there is traffic, or what failed
@@ -72,17 +88,24 @@ func everySecond(ctx context.Context, do func()) {
 }
 
 func (o *observer) observe() {
-	for t, s := range o.seen { // the map itself does not change
-		l := t.prober.Ledger()
+	o.mu.Lock()
+	seen := o.seen // the map itself does not change
+	o.mu.Unlock()
+	var came []notice
+	for prober, s := range seen {
+		l := prober.Ledger()
+		now := o.clock.Now()
 		o.mu.Lock()
-		before := s.state
-		s.observe(o.clock.Now(), time.Now(), &l, t.config.Timeout)
-		after, reason := s.state, s.reason
+		was, since := s.state, s.since
+		s.observe(now, time.Now(), &l, s.target.config.Timeout)
+		n := s.notice(now, was, s.since.Sub(since))
 		o.mu.Unlock()
-		if after != before {
-			o.tell(t.config.Name, before, after, reason)
+		if n.kind != nothing {
+			came = append(came, n)
 		}
 	}
+	slices.SortFunc(came, func(a, b notice) int { return strings.Compare(a.target, b.target) })
+	o.notices.tell(o.clock.Now(), came)
 }
 
 func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger, timeout time.Duration) {
@@ -93,25 +116,26 @@ func (s *observed) observe(now probe.Instant, wall time.Time, l *probe.Ledger, t
 	}
 }
 
-// tell logs a change. A failure of the last minute keeps a target from being up,
-// and those of the last 10 s make it down, so that one which flaps is a line
-// every 10 s at most, as long as it does.
-func (o *observer) tell(name, before, after string, reason probe.Outcome) {
-	switch after {
-	case up:
-		o.logger.Info("Target is up", "target", name, "was", before)
-	case degraded, down:
-		failure := "none, but nothing is answered"
-		if reason != probe.Success {
-			failure = reason.String()
-		}
-		o.logger.Warn("Target is "+after, "target", name, "was", before, "failure", failure)
+// notice returns what is to be told of the target.
+func (s *observed) notice(now probe.Instant, was string, lasted time.Duration) notice {
+	n := notice{target: s.target.config.Name, was: was, is: s.state, lasted: lasted}
+	n.kind, n.changes = s.flaps.look(now, s.state != was)
+	switch {
+	case s.state == up:
+	case s.reason != probe.Success:
+		n.failure = s.reason.String()
+	default:
+		n.failure = "none, but nothing is answered"
 	}
+	return n
 }
 
-// of returns what is known of a target.
+// of returns what is known of a target, nothing where it was removed.
 func (o *observer) of(t *target) observed {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return *o.seen[t]
+	if one := o.seen[t.prober]; one != nil {
+		return *one
+	}
+	return observed{target: t, state: starting, since: t.created}
 }

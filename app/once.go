@@ -76,7 +76,7 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("starting the run: %w", err)
 	}
-	if err := checkFiles(o.Targets, false); err != nil {
+	if err := checkFiles(Shard{}, o.Targets, false); err != nil {
 		return nil, err
 	}
 	defer sparseGC()()
@@ -93,6 +93,14 @@ func Once(ctx context.Context, o OnceOptions) ([]report.Result, error) {
 		}
 		runs[i] = r
 	}
+	var all, paced []*record.Recorder
+	for _, r := range runs {
+		all = append(all, r.recorder.Recorder)
+		if r.paced() {
+			paced = append(paced, r.recorder.Recorder)
+		}
+	}
+	e.trust.watchOver(all, paced)
 	targets := targetsOf(runs)
 	defer drain(aborted(), targets)
 	defer e.pacing.remove(targets)
@@ -192,7 +200,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 		case <-over.C:
 			running = false
 		case <-ctx.Done():
-			e.pacing.remove(targetsOf(runs))
+			e.pacing.pause(targetsOf(runs))
 			took = min(length, max(0, e.clock.Now().Sub(origin)))
 			running = false
 		}
@@ -200,7 +208,7 @@ func (e *engine) traffic(ctx context.Context, runs []*once, length time.Duration
 	for _, r := range runs {
 		r.atEnd = r.prober.Ledger()
 		if r.closed() {
-			e.pacing.remove([]*target{r.target})
+			e.pacing.pause([]*target{r.target})
 			l := r.prober.Ledger()
 			r.due = l.Scheduled
 		}
@@ -251,7 +259,7 @@ func (e *engine) abandon(runs []*once, timeout time.Duration, second <-chan time
 	last, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	targets := targetsOf(runs)
-	e.pacing.remove(targets)
+	e.pacing.pause(targets)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

@@ -16,7 +16,7 @@ import (
 	"github.com/steadyprobe/steadyprobe/report"
 )
 
-func contextFor(t *testing.T) (context.Context, context.CancelFunc) {
+func contextFor(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), patience)
 }
 

@@ -78,19 +78,16 @@ func newTrust(logger *slog.Logger) *trust {
 	return t
 }
 
-// watchOver includes what a target's recorder is given. Paced says that the
-// lateness of its ticks is not intended.
-func (t *trust) watchOver(r *record.Recorder, paced bool) {
+// watchOver watches what these recorders are given from now on, of which the
+// paced ones are those for whose ticks lateness is not intended. The slices must
+// not be changed any more.
+func (t *trust) watchOver(all, paced []*record.Recorder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all = append(t.all, r)
-	if paced {
-		t.paced = append(t.paced, r)
-	}
+	t.all, t.paced = all, paced
 }
 
-// recorders returns all recorders so far, and the paced ones of them. They are
-// only added to, so that what is returned does not change.
+// recorders returns all recorders, and the paced ones of them.
 func (t *trust) recorders() (all, paced []*record.Recorder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -49,8 +49,7 @@ func TestTrustSeesEveryPacedTarget(t *testing.T) {
 	tr := newTrust(quiet())
 	tr.close() // only the watch asks, and here the test does
 	economical, precise := record.New(record.Options{Clock: clock}), record.New(record.Options{Clock: clock})
-	tr.watchOver(economical, false)
-	tr.watchOver(precise, true)
+	tr.watchOver([]*record.Recorder{economical, precise}, []*record.Recorder{precise})
 	s := sampleOf(clock)
 	economical.Record(s)
 	all, paced := tr.recorders()

@@ -26,11 +26,12 @@ func (d *daemon) viewStatus() web.Status {
 	d.engine.self.snapshot(&self)
 	reasons := distrust(d.saturation())
 	return web.Status{
-		Version:  d.options.Version,
-		Revision: version.Revision,
-		Started:  d.loaded,
-		Now:      time.Now(),
-		Ready:    d.ready.Load(),
+		Version:       d.options.Version,
+		Revision:      version.Revision,
+		Started:       d.loaded,
+		Now:           time.Now(),
+		Ready:         d.ready.Load(),
+		Configuration: d.reloader.view(),
 		Trust: web.Trust{
 			Trustworthy: len(reasons) == 0,
 			Reasons:     reasons,
@@ -41,8 +42,9 @@ func (d *daemon) viewStatus() web.Status {
 
 func (d *daemon) viewTargets() []web.Target {
 	var s record.Snapshot
-	all := make([]web.Target, len(d.probed))
-	for i, p := range d.probed {
+	probed := d.state.Load().probed
+	all := make([]web.Target, len(probed))
+	for i, p := range probed {
 		all[i] = d.viewTarget(p, &s)
 	}
 	return all
@@ -67,7 +69,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		URL:         c.URL.Public(),
 		Labels:      c.Labels,
 		Loop:        loop(c.Rate),
-		Rate:        web.Number(c.Rate.Float()),
+		Rate:        web.Number(p.perSecond()),
 		RateKept:    web.Number(math.NaN()),
 		Churn:       c.Churn,
 		Condition:   web.Condition{State: seen.state, Since: seen.since},
@@ -79,7 +81,7 @@ func (d *daemon) viewTarget(p *probed, s *record.Snapshot) web.Target {
 		Failures:    viewFailures(&seen.past, failuresOf(&l)),
 		Responses:   record.ByStatus(s.Responses),
 		Objective:   viewObjective(&c.Objective, &l),
-		Connections: web.Connections{Open: l.Connections, Limit: c.Connections, Opened: l.Opened, Closed: map[string]uint64{}},
+		Connections: web.Connections{Open: l.Connections, Limit: p.part.connections, Opened: l.Opened, Closed: map[string]uint64{}},
 		ServiceTime: quantilesOf(&s.ServiceTime[record.Succeeded], &s.ServiceTime[record.Failed]),
 	}
 	for i := range v.Failures {
@@ -233,14 +235,7 @@ func viewPhases(l *probe.Ledger, s *record.Snapshot) (phases []web.ChurnPhase) {
 }
 
 // named returns a target by its name, nil where there is none.
-func (d *daemon) named(name string) *probed {
-	for _, p := range d.probed {
-		if p.config.Name == name {
-			return p
-		}
-	}
-	return nil
-}
+func (d *daemon) named(name string) *probed { return d.state.Load().named[name] }
 
 func (d *daemon) viewDistribution(name string, window time.Duration) ([]web.Cell, bool) {
 	p, w := d.named(name), slices.Index(record.Windows[:], window)

@@ -26,7 +26,7 @@ func httpOnly() []string {
 		fields []string
 	}{
 		{"http", fieldsOf(reflect.TypeFor[HTTP]())},
-		{"expect", slices.DeleteFunc(fieldsOf(reflect.TypeFor[Expect]()), func(name string) bool { return name == "max_body" })},
+		{"expect", slices.DeleteFunc(slices.Clone(fieldsOf(reflect.TypeFor[Expect]())), func(name string) bool { return name == "max_body" })},
 		{"connection", []string{"reuse", "warm", "max_age", "max_requests"}},
 		{"backend", fieldsOf(reflect.TypeFor[Backend]())},
 	} {

@@ -89,6 +89,7 @@ func (c *checker) fields(t *Target) {
 	}
 	c.oneOf("pacing", t.Pacing, "precise", "economy")
 	c.oneOf("arrival", t.Arrival, "uniform", "poisson")
+	c.oneOf("sharding", t.Sharding, "rate", "targets")
 }
 
 // oneOf refuses a value that is none of two or more words.

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // checker reports what is wrong with the settings of one block, at the lines
@@ -107,13 +105,4 @@ func (c *checker) laterList(path string, items int) {
 	if items > 0 {
 		c.fail(path, "is not yet supported in this version; remove it")
 	}
-}
-
-// empty refuses a block whose work is not built yet.
-func (c *checker) empty(path string, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		c.fail(path, "is a single value where a list belongs; write [] or remove it")
-		return
-	}
-	c.laterList(path, len(n.Content))
 }

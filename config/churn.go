@@ -195,23 +195,32 @@ func (c *checker) churnBounds(churn *Churn) {
 	}
 }
 
-// churned checks the churns that the targets name against those that there
-// are, each with its checker.
-func churned(config *Config, targets, churns []*checker) {
+// churned checks the churns that targets and profiles name against those that
+// there are, each with its checker.
+func churned(config *Config, targets, profiles, churns []*checker) {
 	there, named := map[string]bool{}, map[string]bool{}
+	var names []string // that are worth suggesting
 	for i := range config.Churns {
-		there[config.Churns[i].Name] = true
+		name := config.Churns[i].Name
+		there[name] = true
+		if churns[i].good("name") {
+			names = append(names, name)
+		}
 	}
 	if there[""] {
 		return // reported; it may be the one that a target means
 	}
-	hint := churnHint(config.Churns, churns)
-	for i, c := range targets {
-		name := config.Targets[i].Churn
+	check := func(c *checker, name string) {
 		named[name] = true
 		if name != "" && !there[name] && c.good("churn") {
-			c.fail("churn", "%s is not the name of a churn of this file; %s", quote(name), hint(name))
+			c.fail("churn", "%s is not the name of a churn of this file; %s", quote(name), instead(name, names, "churns"))
 		}
+	}
+	for i, c := range targets {
+		check(c, config.Targets[i].Churn)
+	}
+	for i, c := range profiles {
+		check(c, config.Profiles[i].Churn)
 	}
 	for i, c := range churns {
 		if name := config.Churns[i].Name; c.good("name") && !named[name] {
@@ -220,21 +229,14 @@ func churned(config *Config, targets, churns []*checker) {
 	}
 }
 
-// churnHint returns what says which churn to write instead of an unknown one.
-func churnHint(churns []Churn, checkers []*checker) func(name string) string {
+// instead says which of the names of a list to write instead of an unknown one,
+// or to add it there.
+func instead(name string, names []string, list string) string {
 	const most = 10 // that are worth reading
-	var names []string
-	for i := range churns {
-		if checkers[i].good("name") {
-			names = append(names, churns[i].Name)
-		}
+	if len(names) == 0 || len(names) > most {
+		return "add it to " + list + ", or remove the line"
 	}
-	return func(name string) string {
-		if len(names) == 0 || len(names) > most {
-			return "add it to churns, or remove the line"
-		}
-		return suggestion(name, names)
-	}
+	return suggestion(name, names)
 }
 
 func churnNames(churns []Churn) []string {

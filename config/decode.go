@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -68,6 +69,8 @@ func (d *decoder) decode(n *yaml.Node, line int, path string, v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *yaml.Node:
 		*p = *n
+	case *Settings:
+		d.settings(n, line, path, p)
 	case *Header:
 		d.header(n, line, path, v)
 	case textual:
@@ -264,9 +267,38 @@ func (d *decoder) text(n *yaml.Node, line int, path, want string) (string, bool)
 	return "", false
 }
 
+// targetFields returns the names of fieldsOf for all structures of a target.
+// Reading tags anew for each target took half of the time that loading thousands
+// of them does.
+var targetFields = sync.OnceValue(func() map[reflect.Type][]string {
+	all := map[reflect.Type][]string{}
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if _, known := all[t]; known || t.Kind() != reflect.Struct {
+			return
+		}
+		all[t] = readFields(t)
+		for i := range all[t] {
+			walk(t.Field(i).Type)
+		}
+	}
+	walk(reflect.TypeFor[Target]())
+	return all
+})
+
 // fieldsOf returns the YAML names of a structure's exported fields, which come
-// first in each.
+// first in each. The slice must not be changed.
 func fieldsOf(t reflect.Type) []string {
+	if names, known := targetFields()[t]; known {
+		return names
+	}
+	return readFields(t)
+}
+
+func readFields(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
 		if f := t.Field(i); f.IsExported() {

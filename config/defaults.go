@@ -31,6 +31,7 @@ func builtInTarget() Target {
 		Backlog:     30 * time.Second,
 		Pacing:      "precise",
 		Arrival:     "uniform",
+		Sharding:    "rate",
 	}
 }
 

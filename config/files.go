@@ -116,6 +116,15 @@ func (f *files) secret(c *checker, path, name string) Secret {
 
 // fill reads all files that the target names, and checks what they hold.
 func (f *files) fill(c *checker, t *Target) {
+	f.fillTraffic(c, t)
+	f.fillTLS(c, &t.TLS)
+}
+
+// fillTraffic reads the files of what a target sends, and checks what they hold.
+func (f *files) fillTraffic(c *checker, t *Target) {
+	if t.folder = ""; len(t.trafficFiles()) > 0 {
+		t.folder = f.folder
+	}
 	h := &t.HTTP
 	h.content = NewSecret(string(f.read(c, "http.body_file", h.BodyFile)))
 	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
@@ -141,7 +150,6 @@ func (f *files) fill(c *checker, t *Target) {
 		c.value("http.authorization.credentials_file", a.credentials)
 	}
 	t.TCP.content = NewSecret(string(f.read(c, "tcp.send_file", t.TCP.SendFile)))
-	f.fillTLS(c, &t.TLS)
 }
 
 // fillTLS reads the files of a target's TLS, and checks that they are usable.

@@ -29,8 +29,8 @@ func TestGoodFile(t *testing.T) {
 	want := []string{
 		file + "39: targets[1].dns.refresh: has no effect, as the address in connect_to is dialled and nothing is looked up; write a name there, or remove it",
 		file + "41: targets[1].tls.insecure_skip_verify: any certificate is accepted, so that nobody knows who answers; write ca_file with the door's authority instead",
-		file + "71: targets[6].tls.ciphers[2]: TLS_RSA_WITH_AES_128_CBC_SHA is not secure, and is offered only because it is written; write ECDHE-RSA-AES128-GCM-SHA256, unless the door insists",
-		file + "82: targets[7].dns.server: has no effect, as the address in url is dialled and nothing is looked up; write a name there, or remove it",
+		file + "72: targets[6].tls.ciphers[2]: TLS_RSA_WITH_AES_128_CBC_SHA is not secure, and is offered only because it is written; write ECDHE-RSA-AES128-GCM-SHA256, unless the door insists",
+		file + "83: targets[7].dns.server: has no effect, as the address in url is dialled and nothing is looked up; write a name there, or remove it",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -23,7 +23,7 @@ func Load(path string) (*Config, []Warning, error) {
 	data, err := readFile(path)
 	if err != nil {
 		p := Problem{File: path, Text: reason(err) + "; name a readable YAML file", cause: err}
-		return nil, nil, &Errors{Problems: []Problem{p}}
+		return nil, nil, &Errors{Problems: []Problem{p}, Sum: Checksum(path, nil)}
 	}
 	return Parse(data, path)
 }
@@ -37,7 +37,8 @@ func Parse(data []byte, name string) (*Config, []Warning, error) {
 		ports:  localPorts(),
 	}
 	p.files.hint = ", relative to the folder of the configuration"
-	return p.parse(data)
+	c, warnings, err := p.parse(data)
+	return p.named(data, c, warnings, err)
 }
 
 // parser turns one file into a configuration.
@@ -53,6 +54,7 @@ type document struct {
 	Metrics   Metrics   `yaml:"metrics"`
 	Defaults  yaml.Node `yaml:"defaults"`
 	Targets   yaml.Node `yaml:"targets"`
+	Profiles  yaml.Node `yaml:"profiles"`
 	Churns    yaml.Node `yaml:"churns"`
 	Discovery yaml.Node `yaml:"discovery"`
 }
@@ -93,39 +95,54 @@ func (p *parser) tree(data []byte) *yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
+// isEmpty reports whether a list is not written, or has nothing in it.
+func isEmpty(n *yaml.Node) bool {
+	return n.Kind == 0 || isNull(n) || n.Kind == yaml.SequenceNode && len(n.Content) == 0
+}
+
 func (p *parser) document(root *yaml.Node, config *Config) {
 	doc := document{Limits: config.Limits, Metrics: config.Metrics}
 	marks := newMarks()
 	d := decoder{report: p.report, marks: marks}
 	d.decode(root, root.Line, "", reflect.ValueOf(&doc).Elem())
 	c := &checker{report: p.report, marks: marks}
-	c.empty("discovery", &doc.Discovery)
 	config.Limits, config.Metrics = doc.Limits, doc.Metrics
 	c.limits(&config.Limits)
 	c.metrics(&config.Metrics)
 	if root.Kind == yaml.MappingNode {
 		churns := p.churns(c, &doc.Churns, config)
-		targets := p.targets(c, &doc, config)
-		if targets != nil && c.good("churns") {
-			churned(config, targets, churns)
+		base, common := p.defaults(c, &doc)
+		targets := p.targets(c, &doc, &base, common, config)
+		profiles := p.profiles(c, &doc.Profiles, &base, common, config)
+		p.discovery(c, &doc.Discovery, config, profiles)
+		if c.good("targets", "churns", "profiles") {
+			churned(config, targets, profiles, churns)
 		}
 	}
 }
 
-// targets decodes and checks the targets, each on top of the defaults, and
-// returns the checker of each, or nil where they could not be decoded.
-func (p *parser) targets(c *checker, doc *document, config *Config) []*checker {
-	base := builtInTarget()
-	common := &checker{report: p.report, marks: newMarks(), block: "defaults"}
+// defaults decodes and checks what targets and profiles begin with, and returns
+// it with the checker that knows its places.
+func (p *parser) defaults(c *checker, doc *document) (base Target, common *checker) {
+	base = builtInTarget()
+	common = &checker{report: p.report, marks: newMarks(), block: "defaults"}
 	if _, written := c.marks.at["defaults"]; written && doc.Defaults.Kind != 0 {
 		d := decoder{report: p.report, marks: common.marks, block: "defaults"}
 		d.decode(&doc.Defaults, c.marks.at["defaults"].line, "", reflect.ValueOf(&base).Elem())
 		common.common(&base)
 		common.fields(&base)
 	}
+	return base, common
+}
+
+// targets decodes and checks the targets, each on top of the defaults, and
+// returns the checker of each.
+func (p *parser) targets(c *checker, doc *document, base *Target, common *checker, config *Config) []*checker {
 	list := &doc.Targets
 	switch {
-	case list.Kind == 0 || isNull(list) || list.Kind == yaml.SequenceNode && len(list.Content) == 0:
+	case isEmpty(list) && !isEmpty(&doc.Discovery):
+		return nil // they are all found
+	case isEmpty(list):
 		c.fail("targets", "there is none; write at least one with name, url and rate")
 		return nil
 	case list.Kind != yaml.SequenceNode:
@@ -137,7 +154,8 @@ func (p *parser) targets(c *checker, doc *document, config *Config) []*checker {
 	config.Targets = make([]Target, len(list.Content))
 	for i, item := range list.Content {
 		if p.report.nodes >= p.report.most {
-			return nil // reported
+			c.marks.bad["targets"] = true // reported
+			return nil
 		}
 		config.Targets[i] = base.clone()
 		checkers[i] = p.target(common, item, i, &config.Targets[i])

@@ -50,6 +50,8 @@ func encode(v reflect.Value) *yaml.Node {
 			n.Content = append(n.Content, quoted(text))
 		}
 		return n
+	case Settings:
+		return x.masked()
 	case encoding.TextMarshaler: // Secret and URL, which mask themselves, and Pattern
 		text, _ := x.MarshalText()
 		return quoted(string(text))

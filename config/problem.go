@@ -55,7 +55,13 @@ func position(file string, line int, field string) string {
 
 // Errors holds all problems of one configuration, sorted by line, at least
 // one.
-type Errors struct{ Problems []Problem }
+type Errors struct {
+	Problems []Problem
+	// Files are the paths of all files that the configuration names, as far as it
+	// could be read, without its own.
+	Files []string
+	Sum   string // what Checksum would have returned when it was read
+}
 
 // Error returns one line for each problem.
 func (e *Errors) Error() string {

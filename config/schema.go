@@ -12,8 +12,14 @@ import (
 type Config struct {
 	Limits  Limits   `yaml:"limits"`
 	Metrics Metrics  `yaml:"metrics"`
-	Targets []Target `yaml:"targets"` // in the order of the file, at least one
+	Targets []Target `yaml:"targets"` // in the order of the file, at least one where nothing is discovered
 	Churns  []Churn  `yaml:"churns"`  // in the order of the file
+
+	Profiles  []Profile   `yaml:"profiles"`  // in the order of the file
+	Discovery []Discovery `yaml:"discovery"` // in the order of the file
+
+	files []string // that it names
+	sum   string   // of all that was read
 }
 
 // Limits keep a typing error from becoming an attack.
@@ -67,7 +73,13 @@ type Target struct {
 	CatchUp     float64           `yaml:"catch_up"` // × rate; 0: no limit, else at least 1
 	Pacing      string            `yaml:"pacing"`   // "precise", or "economy": ticks are sent once a millisecond
 	Arrival     string            `yaml:"arrival"`  // "uniform": evenly spaced; "poisson": as independent users come
+	Sharding    string            `yaml:"sharding"` // "rate": each of several processes sends a part; "targets": one of them sends it all
 	Churn       string            `yaml:"churn"`    // name of the churn that its backend goes through; empty: none
+
+	source string // that has discovered it
+	allow  *Allow // addresses that it may lead to
+
+	folder string // that relative paths of traffic files start at
 }
 
 // HTTP is what every request of a target says.

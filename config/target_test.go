@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		{"two problems", func(t *Target) { t.HTTP.Method, t.ConnectTo = "get", "h" },
 			"http.method: \"get\" is in lower case, and methods are case-sensitive; write GET\nconnect_to: is not HOST:PORT; write for example 10.0.0.7:443 or [2001:db8::1]:443"},
 		{"zero target", func(t *Target) {
-			*t = Target{Name: "a", URL: t.URL, Rate: t.Rate, Connections: 1, HTTP: t.HTTP, DNS: t.DNS, Connection: t.Connection, Expect: t.Expect, Backend: t.Backend, Timeout: time.Second, Pacing: "precise", Arrival: "uniform"}
+			*t = Target{Name: "a", URL: t.URL, Rate: t.Rate, Connections: 1, HTTP: t.HTTP, DNS: t.DNS, Connection: t.Connection, Expect: t.Expect, Backend: t.Backend, Timeout: time.Second, Pacing: "precise", Arrival: "uniform", Sharding: "rate"}
 		},
 			"backlog: 0s is out of range; write a duration from 1ms to 1d"},
 	} {

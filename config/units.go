@@ -63,6 +63,13 @@ func sizeUnit(name string) (Size, bool) {
 	return 0, false
 }
 
+// ParseSize returns the size that a text such as 512KiB, 1GB or a number of
+// bytes says, up to 1024GiB.
+func ParseSize(text string) (s Size, err error) {
+	err = s.parseText(text)
+	return s, err
+}
+
 func (s *Size) parseText(text string) error {
 	number := strings.TrimRight(text, "BKMGikb")
 	factor, known := sizeUnit(text[len(number):])

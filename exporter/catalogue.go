@@ -109,9 +109,15 @@ const (
 	churnLeader
 	churnRestorePending
 	churnLastBeat
+	discoveredTargets
+	heldTargets
+	refusedTargets
+	discoveryFailures
 	selfLatency
+	shardInfo
 	saturated
 	saturatedSeconds
+	historyFailures
 	reloadSuccessful
 	reloadTimestamp
 	buildInfo

@@ -19,6 +19,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type Exporter struct {
 	options  Options
 	layout   *layout
 	registry *prometheus.Registry
+	shard    []*dto.LabelPair
 	targets  atomic.Pointer[targetSet]
 	churns   atomic.Pointer[[]exposedChurn]
 }
@@ -55,6 +57,9 @@ func New(options Options) (*Exporter, error) {
 		options:  options,
 		layout:   newLayout(options.Histograms),
 		registry: prometheus.NewRegistry(),
+		shard: []*dto.LabelPair{
+			pair("index", strconv.Itoa(options.Shard.Index)), pair("shards", strconv.Itoa(max(1, options.Shard.Count))),
+		},
 	}
 	usual := []prometheus.Collector{
 		version.NewCollector(program),
@@ -108,6 +113,30 @@ func (e *Exporter) SetChurns(churns []Churn) error {
 	return nil
 }
 
+// Expose replaces targets and churns together, and how histograms are exposed.
+// It fails, and changes nothing, where [New], [Exporter.SetTargets] or
+// [Exporter.SetChurns] would, and where the classic boundaries are others than
+// before, as what was counted cannot be told apart anew.
+func (e *Exporter) Expose(h Histograms, targets []Target, churns []Churn) error {
+	if err := h.validate(); err != nil {
+		return fmt.Errorf("setting up histograms: %w", err)
+	}
+	if h.Bounds != e.options.Histograms.Bounds {
+		return errors.New("setting up histograms: the classic boundaries cannot change while there are counts")
+	}
+	set, err := newTargetSet(targets, newLayout(h))
+	if err != nil {
+		return err
+	}
+	exposed, err := exposeChurns(churns)
+	if err != nil {
+		return err
+	}
+	e.churns.Store(&exposed)
+	e.targets.Store(set)
+	return nil
+}
+
 // Gather returns all families, sorted by name. They are valid until done is
 // called, which must happen exactly once, because the next scrape reuses them.
 // With an error the families that could be gathered are returned nevertheless.
@@ -130,6 +159,7 @@ func (e *Exporter) Gather() (families []*dto.MetricFamily, done func(), err erro
 
 func (e *Exporter) writeProcess(p *page) {
 	w := writer{page: p, created: timestamp(e.options.Start)}
+	w.gauge(shardInfo, 1, e.shard...)
 	if e.options.SelfLatency != nil {
 		e.options.SelfLatency(&p.self)
 		w.histogram(selfLatency, &p.self)
@@ -139,6 +169,14 @@ func (e *Exporter) writeProcess(p *page) {
 			resource := remembered(p.resources, s.Resource, resourceLabel)
 			w.gauge(saturated, truth(s.Saturated), resource)
 			w.counter(saturatedSeconds, s.Seconds, resource)
+		}
+	}
+	if e.options.HistoryFailures != nil {
+		w.count(historyFailures, e.options.HistoryFailures())
+	}
+	if e.options.Discovery != nil {
+		for _, s := range e.options.Discovery() {
+			w.source(&s)
 		}
 	}
 	if e.options.Reload != nil {

@@ -264,9 +264,33 @@ var catalogue = [numFamilies]Metric{
 		Help: "When the churn last looked at its workload, as seconds since the Unix epoch.",
 		Note: "0 before it did. One that is behind belongs to a churn that hangs.",
 	},
+	discoveredTargets: {
+		Name: "steadyprobe_discovered_targets", Type: Gauge, Scope: PerProcess, Labels: []string{"source"},
+		Help: "Targets that a source of discovery has found and that are admitted.",
+		Note: "Of all shards together. 0 where the source has none: then none of it is probed.",
+	},
+	heldTargets: {
+		Name: "steadyprobe_discovery_held_targets", Type: Gauge, Scope: PerProcess, Labels: []string{"source"},
+		Help: "Targets that are probed though their source has none any more, until keep_last has passed.",
+		Note: "They are counted by steadyprobe_discovered_targets too.",
+	},
+	refusedTargets: {
+		Name: "steadyprobe_discovery_refused_targets", Type: Gauge, Scope: PerProcess, Labels: []string{"reason", "source"},
+		Help: "Targets that a source has found and that are not probed, by reason.",
+		Note: "`reason` is `host`, `network`, `invalid`, `load`, `name`, `max_targets` or `limits`, see [DISCOVERY.md](DISCOVERY.md#what-is-refused).",
+	},
+	discoveryFailures: {
+		Name: "steadyprobe_discovery_failures_total", Type: Counter, Scope: PerProcess, Labels: []string{"source"},
+		Help: "Failures of a source: answers that could not be had or read, and empty ones while its last targets are held.",
+	},
 	selfLatency: {
 		Name: "steadyprobe_self_latency_seconds", Type: Histogram, Scope: PerProcess,
 		Help: "What the probe itself adds to every figure, measured through a local socket.",
+	},
+	shardInfo: {
+		Name: "steadyprobe_shard_info", Type: Gauge, Scope: PerProcess, Labels: []string{"index", "shards"},
+		Help: "Which of how many processes with the same configuration this is; always 1.",
+		Note: "`index` counts from 0. A process that is alone is `0` of `1`. Two with the same index send the same share twice.",
 	},
 	saturated: {
 		Name: "steadyprobe_saturated", Type: Gauge, Scope: PerProcess, Labels: []string{"resource"},
@@ -277,15 +301,19 @@ var catalogue = [numFamilies]Metric{
 		Name: "steadyprobe_saturated_seconds_total", Type: Counter, Scope: PerProcess, Labels: []string{"resource"},
 		Help: "Time during which the probe lacked a resource.",
 	},
+	historyFailures: {
+		Name: "steadyprobe_history_write_failures_total", Type: Counter, Scope: PerProcess,
+		Help: "Attempts to write a target's past to the history on disk that failed.",
+		Note: "Only with `--storage.path`. What could not be written is tried again for as long as it is remembered, five intervals.",
+	},
 	reloadSuccessful: {
 		Name: "steadyprobe_config_last_reload_successful", Type: Gauge, Scope: PerProcess,
 		Help: "Whether the last attempt to load the configuration succeeded.",
-		Note: "Always 1 in this version, which loads it once, when it starts, and does not start without.",
+		Note: "0: it goes on with the one before.",
 	},
 	reloadTimestamp: {
 		Name: "steadyprobe_config_last_reload_success_timestamp_seconds", Type: Gauge, Scope: PerProcess,
 		Help: "When the configuration was last loaded, as seconds since the Unix epoch.",
-		Note: "When the process started, in this version.",
 	},
 	buildInfo: {
 		Name: "steadyprobe_build_info", Type: Gauge, Scope: PerProcess,

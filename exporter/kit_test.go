@@ -235,6 +235,14 @@ func testOptions() Options {
 				{Resource: "file_descriptors"}, {Resource: "ports"}, {Resource: "memory"},
 			}
 		},
+		Shard:           Shard{Index: 2, Count: 3},
+		HistoryFailures: func() uint64 { return 5 },
+		Discovery: func() []Source {
+			return []Source{
+				{Name: "files", Targets: 2, Held: 2, Refused: []RefusedTargets{{Reason: "host"}, {Reason: "limits"}}, Failures: 3},
+				{Name: "ingresses", Targets: 7, Refused: []RefusedTargets{{Reason: "host", Targets: 4}, {Reason: "limits"}}},
+			}
+		},
 		Reload: func() Reload { return Reload{Successful: true, Success: testStart.Add(2500 * time.Millisecond)} },
 	}
 }

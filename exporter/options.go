@@ -18,9 +18,14 @@ import (
 type Options struct {
 	Start       time.Time // of the process, the created timestamp of its series
 	Histograms  Histograms
+	Shard       Shard
 	SelfLatency func(*record.Distribution) // fills it, and may use its slices again
 	Saturation  func() []Saturation
 	Reload      func() Reload
+	// HistoryFailures returns how often writing to the history failed.
+	HistoryFailures func() uint64
+	// Discovery returns what is known of each source of targets.
+	Discovery func() []Source
 }
 
 // Saturation says whether the probe lacks one resource, and for how many
@@ -29,6 +34,12 @@ type Saturation struct {
 	Resource  string // cpu, file_descriptors, ports or memory
 	Saturated bool
 	Seconds   float64
+}
+
+// Shard says which of how many processes with the same configuration this is.
+type Shard struct {
+	Index int // from 0
+	Count int // 0 is 1
 }
 
 // Reload says how the last attempt to load the configuration ended and when

@@ -28,6 +28,8 @@ type page struct {
 	codes      map[uint16]*dto.LabelPair
 	handshakes map[record.HandshakeCount][]*dto.LabelPair // its Count is 0
 	resources  map[string]*dto.LabelPair
+	sources    map[string]*dto.LabelPair
+	refusals   map[string]*dto.LabelPair
 	addresses  map[netip.Addr]*dto.LabelPair
 	backends   map[string]*dto.LabelPair
 }
@@ -49,6 +51,8 @@ func newPage(l *layout) *page {
 		codes:      map[uint16]*dto.LabelPair{},
 		handshakes: map[record.HandshakeCount][]*dto.LabelPair{},
 		resources:  map[string]*dto.LabelPair{},
+		sources:    map[string]*dto.LabelPair{},
+		refusals:   map[string]*dto.LabelPair{},
 		addresses:  map[netip.Addr]*dto.LabelPair{},
 		backends:   map[string]*dto.LabelPair{},
 	}

@@ -14,10 +14,10 @@ type Backend struct{ Name string }
 // given number at a time, so that a door cannot make the process hold more. Its
 // methods may be called concurrently.
 type Backends struct {
-	most  int
 	other Backend
 
 	mu    sync.Mutex // of who changes
+	most  int
 	known atomic.Pointer[map[string]*Backend]
 }
 
@@ -55,6 +55,14 @@ func (b *Backends) Named(name []byte) *Backend {
 	after[one.Name] = one
 	b.known.Store(&after)
 	return one
+}
+
+// Resize gives out at most so many names from now on, which must be positive.
+// Those that have a place keep it.
+func (b *Backends) Resize(most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most = most
 }
 
 // Forget gives the place of a backend to the next one that is heard of. One

@@ -16,8 +16,9 @@ type Link struct {
 	p *Prober
 
 	// Set before the opening begins, constant from then on.
-	tick  Tick
-	bound bool // the opening belongs to tick
+	opener Opener
+	tick   Tick
+	bound  bool // the opening belongs to tick
 
 	// Guarded by p.mu. Only Opened sets conn, and who has been given a slot of
 	// the link may read it without.
@@ -29,6 +30,7 @@ type Link struct {
 	opened    Instant
 	counted   bool        // in p.open
 	retiring  bool        // takes no further tick
+	withdrawn bool        // retiring because other settings hold
 	lingering bool        // in p.lingering
 	replacing bool        // a replacement is being opened
 	due       CloseReason // why
@@ -72,6 +74,9 @@ func (l *Link) Opened(conn Conn, slots int, s *Sample) {
 		p.ledger.Bytes.Add(s.Bytes)
 	}
 	old, why := l.takeOver()
+	if l.withdrawn {
+		why = CloseReload
+	}
 	if p.closing {
 		why = CloseShutdown
 		p.retire(l)
@@ -100,8 +105,9 @@ func (l *Link) Failed(s *Sample) {
 		p.recorder.RecordOpening(s)
 	}
 	p.mu.Lock()
+	var old Conn
 	if l.bound {
-		p.ledger.InFlight--
+		p.landed(l)
 		p.ledger.complete(s, &p.target)
 		if p.target.Closed {
 			// No schedule paces what comes next: do not hammer a dead door.
@@ -112,16 +118,18 @@ func (l *Link) Failed(s *Sample) {
 		if s.Outcome != ScheduleShutdown {
 			p.ledger.OpeningFailures[s.Outcome]++
 		}
-		if l.replaces != nil {
-			l.replaces.replacing = false
-			l.replaces = nil
+		old = l.giveUp()
+		if !l.withdrawn {
+			p.refill.failed(s.End)
 		}
-		p.refill.failed(s.End)
 		p.warm.tried(l)
 	}
 	l.uncount()
 	p.forget(l)
 	p.placeFreed(s.End)
+	if old != nil {
+		old.Retire(CloseReload)
+	}
 }
 
 // Done completes the tick that the connection carries. Unless the sample says
@@ -132,7 +140,7 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 	p := l.p
 	p.recorder.Record(s)
 	p.mu.Lock()
-	p.ledger.InFlight--
+	p.landed(l)
 	p.ledger.complete(s, &p.target)
 	l.judge(s)
 	if s.Close != NotClosed {
@@ -142,8 +150,12 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 		return Tick{}, false
 	}
 	// The slot stays busy until its fate is known: expire releases the mutex.
+	before := l.withdrawn
 	p.expire(s.End)
 	l.busy--
+	if l.withdrawn && !before {
+		p.leaving-- // it was counted among those in flight
+	}
 	var replacement *Link
 	if !l.retiring {
 		replacement = l.replaceIfDue(s.End)
@@ -161,7 +173,7 @@ func (l *Link) Done(s *Sample) (next Tick, more bool) {
 	}
 	p.mu.Unlock()
 	if replacement != nil {
-		p.opener.Open(replacement)
+		replacement.opener.Open(replacement)
 	}
 	return next, more
 }
@@ -174,6 +186,9 @@ func (l *Link) Refuse() {
 	defer p.mu.Unlock()
 	l.busy--
 	l.requests--
+	if l.withdrawn {
+		p.leaving--
+	}
 	p.refused++
 	p.retire(l)
 }
@@ -230,6 +245,15 @@ func (l *Link) Linger() bool {
 	return true
 }
 
+// landed takes a tick that its link has completed off the flight. It is called
+// with mu held.
+func (p *Prober) landed(l *Link) {
+	p.ledger.InFlight--
+	if l.withdrawn {
+		p.leaving--
+	}
+}
+
 // retire takes a link out of service. It is called with mu held.
 func (p *Prober) retire(l *Link) {
 	l.retiring = true
@@ -254,7 +278,7 @@ func (p *Prober) placeFreed(now Instant) {
 	links := p.refillLinks(now)
 	p.mu.Unlock()
 	for _, l := range links {
-		p.opener.Open(l)
+		l.opener.Open(l)
 	}
 }
 

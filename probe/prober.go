@@ -40,9 +40,7 @@ type Recorder interface {
 // Prober sends the ticks of one target over its connections and accounts for
 // them. All its methods may be called concurrently, but only pacers call Take.
 type Prober struct {
-	target   Target
 	clock    Clock
-	opener   Opener
 	recorder Recorder
 
 	churn atomic.Uint32
@@ -53,9 +51,12 @@ type Prober struct {
 	stopOpen context.CancelFunc
 
 	mu        sync.Mutex
+	target    Target // until Reconfigure gives another one
+	opener    Opener // of new links
 	ledger    Ledger
 	backlog   backlog
 	expiring  uint64 // left the backlog, about to be completed without a connection
+	leaving   uint64 // ticks in flight on links that were withdrawn
 	refused   int    // ticks in flight that look for another connection
 	idle      idleList
 	links     map[*Link]struct{}
@@ -186,7 +187,7 @@ func (p *Prober) start(l *Link, t Tick) {
 	for l != nil {
 		if l.conn == nil {
 			l.tick, l.bound = t, true
-			p.opener.Open(l)
+			l.opener.Open(l)
 			return
 		}
 		if l.conn.Send(t) {
@@ -227,7 +228,7 @@ func (p *Prober) instead(t *Tick) *Link {
 // place finds the connection for one tick and counts the tick as in flight,
 // or returns nil. It is called with mu held; the tick must be started.
 func (p *Prober) place() *Link {
-	if p.ledger.InFlight >= uint64(p.target.Connections*p.slots) || p.closing {
+	if p.ledger.InFlight-p.leaving >= uint64(p.target.Connections*p.slots) || p.closing {
 		return nil
 	}
 	if l := p.idle.oldest(); l != nil && p.open >= p.target.ramp() {
@@ -249,7 +250,7 @@ func (p *Prober) place() *Link {
 
 // newLink is called with mu held.
 func (p *Prober) newLink() *Link {
-	l := &Link{p: p}
+	l := &Link{p: p, opener: p.opener}
 	p.links[l] = struct{}{}
 	return l
 }
@@ -291,7 +292,7 @@ func (p *Prober) mayLeave(now Instant) bool {
 func (p *Prober) leave(now Instant) Tick {
 	if p.target.Closed && p.backlog.len() == 0 {
 		p.ledger.Scheduled++
-		return Tick{Intended: now, Churn: ChurnPhase(p.churn.Load())}
+		return Tick{Intended: now, Churn: ChurnPhase(p.churn.Load()), Closed: true}
 	}
 	if p.target.CatchUp > 0 {
 		p.catchNext = max(p.catchNext, now).Add(p.catchGap())

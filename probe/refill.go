@@ -102,7 +102,7 @@ func (p *Prober) fill() {
 	links := p.refillLinks(p.clock.Now())
 	p.mu.Unlock()
 	for _, l := range links {
-		p.opener.Open(l)
+		l.opener.Open(l)
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *Prober) WarmUp(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	for _, l := range links {
-		p.opener.Open(l)
+		l.opener.Open(l)
 	}
 	if len(links) == 0 {
 		return

@@ -79,6 +79,7 @@ type Tick struct {
 	Intended Instant    // when the schedule says that it starts
 	Taken    Instant    // when it entered the backlog; never, when a slot took it at once
 	Churn    ChurnPhase // at Intended
+	Closed   bool       // of a closed loop: no schedule says when it starts
 }
 
 // Handshake is what a TLS handshake came to. Without a version none was

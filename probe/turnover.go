@@ -34,11 +34,18 @@ func (l *Link) replaceIfDue(now Instant) *Link {
 	if l.replacing || p.closing || !p.target.Reuse || now < p.refill.next {
 		return nil
 	}
-	if l.due = l.dueReason(now); l.due == NotClosed {
+	why := l.dueReason(now)
+	if why == NotClosed {
 		return nil
 	}
-	l.replacing = true
-	r := p.newLink()
+	return l.replacement(why)
+}
+
+// replacement returns the link to open in the place of l. It is called with
+// p.mu held.
+func (l *Link) replacement(why CloseReason) *Link {
+	l.due, l.replacing = why, true
+	r := l.p.newLink()
 	r.replaces = l
 	return r
 }
@@ -55,9 +62,12 @@ func (l *Link) takeOver() (*Link, CloseReason) {
 	old.replacing = false
 	p.refill.delay = 0 // some openings lead somewhere: the next wait is a short one
 	why := old.due
-	if _, there := p.links[old]; !there || old.retiring {
+	switch _, there := p.links[old]; {
+	case !there || old.retiring:
 		old = nil
-	} else {
+	case why == CloseReload:
+		p.withdraw(old)
+	default:
 		p.retire(old)
 	}
 	if p.open < p.target.Connections {
@@ -100,7 +110,7 @@ func (p *Prober) SetAddresses(addresses []netip.Addr) {
 	}
 	p.mu.Unlock()
 	for _, l := range links {
-		p.opener.Open(l)
+		l.opener.Open(l)
 	}
 }
 

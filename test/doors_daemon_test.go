@@ -25,6 +25,7 @@ import (
 type daemon struct {
 	t       *testing.T
 	address string // of its endpoints
+	file    string // of its configuration
 	client  *http.Client
 	stop    func()
 }
@@ -43,13 +44,14 @@ func startDaemon(t *testing.T, configuration string) *daemon {
 	go func() {
 		over <- app.Run(ctx, app.Options{
 			ConfigFile: file,
+			Lifecycle:  true,
 			Web:        &toolkit.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &off, WebConfigFile: &none},
 			Logger:     slog.New(slog.DiscardHandler),
 			Version:    "test",
 			Listening:  func(main []net.Addr, _ net.Addr) { listening <- main[0].String() },
 		})
 	}()
-	d := &daemon{t: t, client: &http.Client{Timeout: 30 * time.Second}}
+	d := &daemon{t: t, file: file, client: &http.Client{Timeout: 30 * time.Second}}
 	d.stop = sync.OnceFunc(func() {
 		cancel()
 		d.client.CloseIdleConnections()

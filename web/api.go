@@ -40,6 +40,7 @@ func (a *api) routes() []route {
 		{path: pathAPI + "targets/{name}/distribution", answer: a.distribution},
 		{path: pathAPI + "targets/{name}/timeline", answer: a.timeline},
 		{path: pathAPI + "churns", answer: a.churns},
+		{path: pathAPI + "discovery", answer: a.discovery},
 	}
 	for _, do := range Controls() {
 		routes = append(routes, route{path: pathAPI + "churns/{name}/" + string(do), answer: a.control(do), acts: true})

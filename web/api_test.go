@@ -92,7 +92,7 @@ func TestAPI(t *testing.T) {
 	full := func(k *kit) { k.targets = []Target{apiTarget()} }
 	const window = `there is no window "2m"; there are 5m, 1m, 1h`
 	paths := "/api/v1/status, /api/v1/targets, /api/v1/targets/{name}, /api/v1/targets/{name}/distribution, " +
-		"/api/v1/targets/{name}/timeline, /api/v1/churns, /api/v1/churns/{name}/pause, /api/v1/churns/{name}/resume, /api/v1/churns/{name}/restore"
+		"/api/v1/targets/{name}/timeline, /api/v1/churns, /api/v1/discovery, /api/v1/churns/{name}/pause, /api/v1/churns/{name}/resume, /api/v1/churns/{name}/restore"
 	for _, row := range []struct {
 		name, method, path string
 		change             func(*kit)
@@ -100,7 +100,7 @@ func TestAPI(t *testing.T) {
 		want               string
 	}{
 		{"status", "GET", "status", nil, 200, success(`{"version":"1.2.3","revision":"0123abc",` +
-			`"started":"2026-11-30T17:08:05Z","now":"2026-11-30T19:21:05Z","ready":true,"trust":{"trustworthy":true,"reasons":[],` +
+			`"started":"2026-11-30T17:08:05Z","now":"2026-11-30T19:21:05Z","ready":true,"configuration":{"loaded":"2026-11-30T19:08:05Z","failed":null},"trust":{"trustworthy":true,"reasons":[],` +
 			`"self_latency":[{"q":0.5,"seconds":9e-05},{"q":0.99,"seconds":0.0003}]}}`)},
 		{"targets", "GET", "targets", func(k *kit) { k.targets = []Target{apiTarget(), {Name: "new"}} }, 200,
 			success("[" + apiTargetJSON + "," + emptyTargetJSON + "]")},

@@ -25,7 +25,23 @@ type Status struct {
 	Started  time.Time `json:"started"`
 	Now      time.Time `json:"now"`
 	Ready    bool      `json:"ready"`
-	Trust    Trust     `json:"trust"`
+	// Configuration says how old the settings are that all else is of.
+	Configuration Configuration `json:"configuration"`
+	Trust         Trust         `json:"trust"`
+}
+
+// Configuration says since when a configuration holds, and what has come of the
+// last attempt to replace it.
+type Configuration struct {
+	Loaded time.Time `json:"loaded"`
+	// Failed is the last attempt to load another one; nil: it succeeded.
+	Failed *FailedReload `json:"failed"`
+}
+
+// FailedReload is an attempt to load a configuration that has changed nothing.
+type FailedReload struct {
+	At    time.Time `json:"at"`
+	Error string    `json:"error"` // a line for each problem, with file, line and field
 }
 
 // Trust says whether the figures of the process are to be trusted.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,10 +13,10 @@ import (
 // that does not read gives its place among the scrapes back that soon.
 const stallLimit = 10 * time.Second
 
-// stalling cuts clients off that do not read.
+// stalling cuts clients off that do not read, or take too long over all of it.
 func stalling(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(&stallWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r)
+		h.ServeHTTP(&stallWriter{ResponseWriter: w, control: http.NewResponseController(w), last: time.Now().Add(writeTimeout)}, r)
 	})
 }
 
@@ -23,11 +24,16 @@ func stalling(h http.Handler) http.Handler {
 type stallWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	last    time.Time // for all pieces
 }
 
 func (w *stallWriter) Write(p []byte) (int, error) {
 	// A connection that knows no deadlines has the server's own limit.
-	_ = w.control.SetWriteDeadline(time.Now().Add(stallLimit))
+	deadline := time.Now().Add(stallLimit)
+	if w.last.Before(deadline) {
+		deadline = w.last
+	}
+	_ = w.control.SetWriteDeadline(deadline)
 	return w.ResponseWriter.Write(p)
 }
 
@@ -54,18 +60,29 @@ func tooMany(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "Too many requests at once, try again.", http.StatusServiceUnavailable)
 }
 
-// quietLog logs what promhttp says, a line for each second at most: of a client
-// that leaves in the middle of a scrape it says one for each family.
+// quietLog logs what libraries say, a line for each second at most. Of a client
+// that leaves in the middle of a scrape promhttp says one for each family, and
+// net/http says one for each that cannot speak TLS, as often as it comes.
 type quietLog struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	message string // what has happened; what is said of it is its err
 
 	mu      sync.Mutex
 	last    time.Time
 	dropped int
 }
 
-// Println logs a line, unless there was one within the last second.
-func (q *quietLog) Println(v ...any) {
+// Println logs what promhttp says.
+func (q *quietLog) Println(v ...any) { q.say(fmt.Sprint(v...)) }
+
+// Write logs what a log.Logger says.
+func (q *quietLog) Write(line []byte) (int, error) {
+	q.say(strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// say logs a line, unless there was one within the last second.
+func (q *quietLog) say(text string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -73,6 +90,6 @@ func (q *quietLog) Println(v ...any) {
 		q.dropped++
 		return
 	}
-	q.logger.Warn("A scrape was not answered in full", "err", fmt.Sprint(v...), "lines_dropped_before", q.dropped)
+	q.logger.Warn(q.message, "err", text, "lines_dropped_before", q.dropped)
 	q.last, q.dropped = now, 0
 }

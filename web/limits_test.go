@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,25 @@ import (
 // reads none of it: a write fails when the client has read nothing for the
 // limit, and not before.
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+	cutOffAfter(t, func(net.Conn) {}, stallLimit)
+}
+
+// One that reads a little now and then, and so never stalls, is cut off in the
+// end.
+func TestClientThatReadsSlowlyIsCutOff(t *testing.T) {
+	cutOffAfter(t, func(conn net.Conn) {
+		for {
+			time.Sleep(stallLimit / 2)
+			if _, err := io.ReadFull(conn, make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}, writeTimeout)
+}
+
+// cutOffAfter serves an endless answer to a client that reads it in some way, and
+// compares when writing fails.
+func cutOffAfter(t *testing.T, reads func(net.Conn), want time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
 		h := stalling(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -35,11 +55,12 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
+		go reads(near)
 		if err := <-ended; err == nil {
 			t.Error("the answer never failed")
 		}
-		if took := time.Since(began); took != stallLimit {
-			t.Errorf("cut off after %v, want %v", took, stallLimit)
+		if took := time.Since(began); took != want {
+			t.Errorf("cut off after %v, want %v", took, want)
 		}
 		_ = server.Shutdown(context.Background())
 	})
@@ -106,14 +127,20 @@ func TestLimited(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		q := &quietLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+		q := &quietLog{logger: slog.New(slog.NewTextHandler(&log, nil)), message: "A scrape was not answered in full"}
 		for range 25 {
 			q.Println("error encoding", "broken pipe")
 		}
 		time.Sleep(time.Second)
 		q.Println("again")
-		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "lines_dropped_before=24") {
-			t.Errorf("logged %d lines, want 2 of 26:\n%s", n, &log)
+		time.Sleep(time.Second)
+		if n, err := q.Write([]byte("http: TLS handshake error\n")); n != 26 || err != nil {
+			t.Errorf("wrote %d bytes (%v)", n, err)
+		}
+		_, _ = q.Write([]byte("http: TLS handshake error\n"))
+		if n := strings.Count(log.String(), "\n"); n != 3 || !strings.Contains(log.String(), "lines_dropped_before=24") ||
+			!strings.HasSuffix(log.String(), "level=WARN msg=\"A scrape was not answered in full\" err=\"http: TLS handshake error\" lines_dropped_before=0\n") {
+			t.Errorf("logged %d lines, want 3 of 28:\n%s", n, &log)
 		}
 	})
 }

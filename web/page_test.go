@@ -60,7 +60,7 @@ func TestPageOfATarget(t *testing.T) {
 		}
 	}
 	for _, row := range []struct{ heading, want string }{
-		{"Is it well?", "as of 19:21:05 UTC , after 2 h 13 min The target is degraded. ✓ The figures are trustworthy. Half of the time the probe itself adds at most 90 µs to a figure, in 1 of 100 cases 300 µs or more. " +
+		{"Is it well?", "as of 19:21:05 UTC , after 2 h 13 min, by the configuration of 19:08:05 UTC The target is degraded. ✓ The figures are trustworthy. Half of the time the probe itself adds at most 90 µs to a figure, in 1 of 100 cases 300 µs or more. " +
 			"▲ degraded shop since 19:19:53 UTC (1 min), most often response/status (HTTP 502 Bad Gateway)"},
 		{"What stands out", "shop : p99 is 312 ms while scaling down, 4.10 ms while settled. 1.3 % of its requests failed while scaling down, none while settled, all as response/status (HTTP 502 Bad Gateway). 502 Bad Gateway: the door got no valid answer from its backend."},
 		{"Churn", "web running ; scaling down since 19:21:03 UTC (2 s) Desired replicas 2 Ready replicas 3 Ready endpoints 1 Baseline 4 Steps begun 1,212"},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"log"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,6 +15,7 @@ const (
 	writeTimeout      = time.Minute // the longest scrape timeout that makes sense
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
+	maxBodyBytes      = 64 << 10 // nobody asks for anything with a body
 )
 
 // Server returns a server for the handler with limits set, that reports its
@@ -26,6 +28,7 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ConnState:         newClients(MaxClients).changed,
+		ErrorLog:          log.New(&quietLog{logger: logger, message: "A client of the endpoint is in trouble"}, "", 0),
 	}
 }

@@ -23,7 +23,9 @@ type view struct {
 	Version, Revision string
 	Links             []link
 	Started, Now      instant
+	Loaded            instant  // the configuration
 	Troubles          []string // why the process is not healthy or not ready
+	FailedReload      *reloadView
 	Verdict           string
 	Trust             trustView
 	Conditions        []targetView // those of Targets whose condition is listed
@@ -45,6 +47,15 @@ type view struct {
 }
 
 type link struct{ Path, Text string }
+
+// reloadView is a reload that has failed.
+type reloadView struct {
+	At       instant
+	Problems []string
+}
+
+// maxProblems is how many problems of a configuration the page shows.
+const maxProblems = 10
 
 type trustView struct {
 	OK      bool
@@ -108,7 +119,7 @@ func newView(o *Options, p *plots) *view {
 	v := &view{
 		Version: s.Version, Revision: s.Revision,
 		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "All figures as JSON (API)"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
-		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now),
+		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now), Loaded: instantOf(s.Configuration.Loaded, s.Now),
 		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: count(uint64(len(targets))),
 		Findings: Findings(targets), Plots: p.views(targets, &s),
 		Words: firstWords(), MoreWords: moreWords(),
@@ -116,6 +127,12 @@ func newView(o *Options, p *plots) *view {
 	for _, of := range []func() (string, bool){o.Health.healthy, o.Health.ready} {
 		if sentence, ok := of(); !ok {
 			v.Troubles = append(v.Troubles, sentence)
+		}
+	}
+	if f := s.Configuration.Failed; f != nil {
+		v.FailedReload = &reloadView{At: instantOf(f.At, s.Now), Problems: strings.Split(f.Error, "\n")}
+		if more := len(v.FailedReload.Problems) - maxProblems; more > 0 {
+			v.FailedReload.Problems = append(v.FailedReload.Problems[:maxProblems], fmt.Sprintf("%d more, see the log.", more))
 		}
 	}
 	if v.MoreFindings = len(v.Findings) - maxFindings; v.MoreFindings > 0 {

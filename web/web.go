@@ -24,6 +24,9 @@ const (
 	pathConfig  = "config"
 )
 
+// maxConfigs is how many ask for the configuration at once.
+const maxConfigs = 2
+
 // DefaultMaxScrapes is how many scrapes are served at once where nothing is
 // set: a pair of Prometheus servers, a person, and one that hangs.
 const DefaultMaxScrapes = 4
@@ -39,7 +42,8 @@ type Options struct {
 	Status     func() Status
 	Targets    func() []Target // in the order of the configuration
 	Target     func(name string) (t Target, ok bool)
-	Churns     func() []Churn // in the order of the configuration
+	Churns     func() []Churn  // in the order of the configuration
+	Discovery  func() []Source // in the order of the configuration; nil: there is none
 	// Lifecycle lets who may ask the API control the churns by ControlChurn,
 	// which returns when the churn has accepted, and whose error may be a
 	// [ControlError]. Without it ControlChurn may be nil.
@@ -52,6 +56,12 @@ type Options struct {
 	// Timeline returns a target's past in spans of 1 s (the last 5 minutes) or
 	// of 10 s (the last hour); false: there is no such target.
 	Timeline func(target string, span time.Duration) (Timeline, bool)
+	// Profiles adds the profiles of the Go runtime.
+	Profiles bool
+	// Reload reloads the configuration and returns what has changed, in a
+	// sentence; an error has changed nothing, and is told to who has asked. nil: who
+	// asks for a reload is refused.
+	Reload func(context.Context) (string, error)
 }
 
 func (o *Options) validate() error {
@@ -73,7 +83,7 @@ func (o *Options) validate() error {
 }
 
 // New returns the handler of the main listen address. All paths answer GET and
-// HEAD only, but for those that control churns, which answer POST. It fails
+// HEAD only, but for that of a reload and those that control churns. It fails
 // where an option is missing.
 func New(o Options) (http.Handler, error) {
 	if err := o.validate(); err != nil {
@@ -86,12 +96,16 @@ func New(o Options) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+pathMetrics, metrics(&o))
-	mux.Handle("GET /"+pathConfig, config(&o))
+	mux.Handle("GET /"+pathConfig, limited(maxConfigs, tooMany, stalling(config(&o))))
+	mux.Handle("/"+pathReload, reload(&o))
 	mux.Handle("GET /{$}", limited(maxViewers, tooMany, stalling(page)))
 	(&api{&o}).register(mux)
 	plots.register(mux)
 	registerAssets(mux)
 	o.Health.register(mux)
+	if o.Profiles {
+		registerProfiles(mux)
+	}
 	return guarded(mux, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
 		"connect-src 'self'; img-src 'self'; script-src 'self'; style-src 'self'"), nil
 }
@@ -101,7 +115,7 @@ func New(o Options) (http.Handler, error) {
 // is not used: it would keep the whole answer in memory a second time.
 func metrics(o *Options) http.Handler {
 	return stalling(promhttp.HandlerForTransactional(o.Gatherer, promhttp.HandlerOpts{
-		ErrorLog:            &quietLog{logger: o.Logger},
+		ErrorLog:            &quietLog{logger: o.Logger, message: "A scrape was not answered in full"},
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: o.scrapes(),
 		EnableOpenMetrics:   true,
@@ -131,7 +145,7 @@ func config(o *Options) http.Handler {
 }
 
 // guarded adds to every answer what keeps browsers from doing more with it
-// than showing it once.
+// than showing it once, and refuses large bodies.
 func guarded(h http.Handler, policy string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -139,6 +153,11 @@ func guarded(h http.Handler, policy string) http.Handler {
 		header.Set("Content-Security-Policy", policy)
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
+		if r.ContentLength > maxBodyBytes {
+			http.Error(w, "Nothing here takes a body of that size.", http.StatusRequestEntityTooLarge)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 		h.ServeHTTP(w, r)
 	})
 }

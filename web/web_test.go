@@ -46,6 +46,8 @@ func oneGauge() []*dto.MetricFamily {
 var (
 	testStart = time.Date(2026, 11, 30, 17, 8, 5, 0, time.UTC)
 	testNow   = time.Date(2026, 11, 30, 19, 21, 5, 0, time.UTC)
+	// A reload two hours later.
+	testLoaded = testStart.Add(2 * time.Hour)
 )
 
 // kit is a handler with all it asks for under the test's control.
@@ -72,7 +74,8 @@ func newKit() *kit {
 		config:   func() ([]byte, error) { return []byte("targets: []\n"), nil },
 		status: Status{
 			Version: "1.2.3", Revision: "0123abc", Started: testStart, Now: testNow, Ready: true,
-			Trust: Trust{Trustworthy: true, SelfLatency: Quantiles{{0.5, 0.00009}, {0.99, 0.0003}}},
+			Configuration: Configuration{Loaded: testLoaded},
+			Trust:         Trust{Trustworthy: true, SelfLatency: Quantiles{{0.5, 0.00009}, {0.99, 0.0003}}},
 		},
 		cells: func(string, time.Duration) []Cell { return nil },
 		timeline: func(name string, span time.Duration) Timeline {

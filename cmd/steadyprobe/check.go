@@ -38,6 +38,9 @@ func addCheck(kp *kingpin.Application, stdout io.Writer, _ *console) (string, co
 // is valid and what its churns would do, and reports which.
 func check(stdout io.Writer, file string) bool {
 	loaded, warnings, err := config.Load(file)
+	if err == nil {
+		err = app.Check(loaded)
+	}
 	type finding struct {
 		line int
 		text string
@@ -56,16 +59,20 @@ func check(stdout io.Writer, file string) bool {
 	for _, f := range findings {
 		fmt.Fprintln(stdout, f.text)
 	}
-	if err != nil {
+	switch {
+	case problems != nil:
 		return false
-	}
-	if err := app.Check(loaded); err != nil {
+	case err != nil:
 		for line := range strings.Lines(err.Error()) {
 			fmt.Fprintf(stdout, "%s: %s\n", file, strings.TrimSuffix(line, "\n"))
 		}
 		return false
 	}
-	fmt.Fprintf(stdout, "%s: valid, targets: %d\n", file, len(loaded.Targets))
+	sources := ""
+	if n := len(loaded.Discovery); n > 0 {
+		sources = fmt.Sprintf(", sources: %d", n)
+	}
+	fmt.Fprintf(stdout, "%s: valid, targets: %d%s\n", file, len(loaded.Targets), sources)
 	for _, sentence := range app.Describe(loaded) {
 		fmt.Fprintf(stdout, "%s: %s\n", file, sentence)
 	}

@@ -127,13 +127,15 @@ const serveHelp = `Metrics are on /metrics, the page is on /, health on /-/healt
 the configuration without its secrets on /config.
 
 SIGINT and SIGTERM stop it: requests in flight get their time, a second signal
-does not wait. It does not reload its configuration yet: start it anew.
+does not wait. SIGHUP reloads the configuration: what has not changed goes on
+undisturbed, and a bad file changes nothing.
 
 Examples:
   steadyprobe                                    # reads steadyprobe.yml
   steadyprobe --config.file=doors.yml --web.listen-address=127.0.0.1:9999
   steadyprobe --web.config.file=web.yml --web.health.listen-address=:10116
   steadyprobe --storage.path=/var/lib/steadyprobe --web.enable-lifecycle
+  steadyprobe --config.auto-reload-interval=30s  # reloads what has changed
 
 ` + exitCodes
 

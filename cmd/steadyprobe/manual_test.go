@@ -246,7 +246,7 @@ A process that a second signal ends has no code of its own; a shell shows 130 fo
 |---|---|---|
 | SIGINT (Ctrl-C), SIGTERM | sends nothing new, gives requests in flight their time, ends with 0 | the same, then reports what was measured until then |
 | a second one | ends at once | ends at once, without a report |
-| SIGHUP | serve: changes nothing, and says so: the configuration is not reloaded; demo: the same as SIGINT | ends at once, without a report |
+| SIGHUP | serve: [reloads](operations/reload.md) the configuration; demo: the same as SIGINT | ends at once, without a report |
 
 ## Output
 

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -29,18 +28,33 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	c := kp.Command("serve", "Probe the configured targets until stopped, and expose what came of it. The default.").Default().HelpLong(serveHelp)
 	file := c.Flag("config.file", "Configuration file.").Default(defaultFile).String()
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
-	lifecycle := c.Flag("web.enable-lifecycle", "Let who reaches the API pause, resume and restore churns (POST).").Bool()
-	storage := c.Flag("storage.path", "Folder for what outlives the process: the notes of churns that have no place of their own for it. Made when it is needed.").PlaceHolder("FOLDER").String()
 	flags := addWebFlags(c, ":10115")
+	profiles := c.Flag("web.enable-pprof", "Serve the profiles of the Go runtime at /debug/pprof/.").Bool()
+	lifecycle := c.Flag("web.enable-lifecycle", "Let who reaches the endpoint reload the configuration (POST or PUT of /-/reload), and pause, resume and restore churns.").Bool()
+	auto := &durationValue{flag: "--config.auto-reload-interval"}
+	c.Flag("config.auto-reload-interval", "How often to look whether the configuration file, or a file that it names, has changed, and to reload it then; 0s for never.").Default("0s").SetValue(auto)
+	shardOf := addShardFlags(c)
+	storageOf := addStorageFlags(c)
 	return c.FullCommand(), command{failed: logFailure, do: func(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("Starting steadyprobe", "version", version.Info(), "build_context", version.BuildContext())
-		defer outliveHangUps(logger)()
-		err := app.Run(ctx, app.Options{
+		hangUps := make(chan os.Signal, 1)
+		signal.Notify(hangUps, syscall.SIGHUP)
+		defer signal.Stop(hangUps)
+		shard, err := shardOf()
+		if err != nil {
+			return fmt.Errorf("starting: %w", err)
+		}
+		app.LogLibraries(logger)
+		err = app.Run(ctx, app.Options{
 			ConfigFile:    *file,
 			Web:           flags,
 			HealthAddress: *health,
-			Storage:       app.Storage{Path: *storage},
+			Shard:         shard,
+			Storage:       storageOf(),
+			Reload:        hangUps,
 			Lifecycle:     *lifecycle,
+			Profiles:      *profiles,
+			AutoReload:    auto.Duration,
 			Logger:        logger,
 			Version:       version.Version,
 		})
@@ -72,23 +86,5 @@ func logFailure(logger *slog.Logger, err error) {
 	}
 	for _, p := range problems.Problems {
 		logger.Error("Cannot go on", "err", fmt.Errorf("loading --config.file: %w", p))
-	}
-}
-
-// outliveHangUps keeps SIGHUP, which asks other daemons to read their
-// configuration anew, from ending this one. It returns what ends that.
-func outliveHangUps(logger *slog.Logger) (stop func()) {
-	hangUps := make(chan os.Signal, 1)
-	signal.Notify(hangUps, syscall.SIGHUP)
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		for range hangUps {
-			logger.Warn("Nothing has changed: this version cannot reload its configuration, start it anew", "signal", "SIGHUP")
-		}
-	})
-	return func() {
-		signal.Stop(hangUps)
-		close(hangUps)
-		telling.Wait()
 	}
 }

@@ -56,6 +56,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	records   map[string][]netip.Addr // by canonical name
+	services  map[string][]Service    // by canonical name
 	behaviour Behaviour
 	turn      int // answers that were rotated
 	counts    Counts
@@ -65,14 +66,22 @@ type Server struct {
 // closed when the test ends.
 func Listen(tb testing.TB) *Server {
 	tb.Helper()
-	packets, listener, err := listen()
+	return ListenOn(tb, netip.MustParseAddrPort("127.0.0.1:0"))
+}
+
+// ListenOn is Listen with the address to listen at, whose port is a free one
+// where it is 0.
+func ListenOn(tb testing.TB, at netip.AddrPort) *Server {
+	tb.Helper()
+	packets, listener, err := listen(at)
 	if err != nil {
 		tb.Fatalf("opening a name server for tests: %v", err)
 	}
 	s := &Server{
-		address: packets.LocalAddr().(*net.UDPAddr).AddrPort(),
-		done:    make(chan struct{}),
-		records: map[string][]netip.Addr{},
+		address:  packets.LocalAddr().(*net.UDPAddr).AddrPort(),
+		done:     make(chan struct{}),
+		records:  map[string][]netip.Addr{},
+		services: map[string][]Service{},
 	}
 	// The library's Shutdown fails on a server that has not quite started.
 	var started sync.WaitGroup
@@ -95,10 +104,10 @@ func Listen(tb testing.TB) *Server {
 }
 
 // listen opens one port for both transports.
-func listen() (packets net.PacketConn, listener net.Listener, err error) {
+func listen(at netip.AddrPort) (packets net.PacketConn, listener net.Listener, err error) {
 	// A port that is free for UDP may be taken for TCP.
 	for range 10 {
-		if packets, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
+		if packets, err = net.ListenPacket("udp", at.String()); err != nil {
 			return nil, nil, err
 		}
 		if listener, err = net.Listen("tcp", packets.LocalAddr().String()); err == nil {
@@ -132,6 +141,21 @@ func (s *Server) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.records, dns.CanonicalName(name))
+	delete(s.services, dns.CanonicalName(name))
+}
+
+// Service is one answer to the question where a service is (RFC 2782).
+type Service struct {
+	Host string // with a dot at the end or without
+	Port uint16
+}
+
+// SetServices gives the name of a service these places, from the next question
+// on. Without any the name exists and has none.
+func (s *Server) SetServices(name string, services ...Service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.services[dns.CanonicalName(name)] = slices.Clone(services)
 }
 
 // Behave changes how questions are answered that come from now on.
@@ -202,7 +226,8 @@ func (s *Server) compose(question *dns.Msg, tcp bool) (*dns.Msg, Behaviour) {
 		b = Behaviour{}
 	}
 	answer := new(dns.Msg).SetReply(question)
-	addresses, exists := s.records[dns.CanonicalName(asked.Name)]
+	addresses, isHost := s.records[dns.CanonicalName(asked.Name)]
+	services, isService := s.services[dns.CanonicalName(asked.Name)]
 	size := dns.MinMsgSize
 	if extended := question.IsEdns0(); extended != nil {
 		size = int(extended.UDPSize())
@@ -211,12 +236,12 @@ func (s *Server) compose(question *dns.Msg, tcp bool) (*dns.Msg, Behaviour) {
 	switch {
 	case b.Error != 0:
 		answer.Rcode = int(b.Error)
-	case !exists:
+	case !isHost && !isService:
 		answer.Rcode = dns.RcodeNameError
 	case b.Truncate && !tcp:
 		answer.Truncated = true
 	default:
-		answer.Answer = records(asked, addresses)
+		answer.Answer = append(records(asked, addresses), places(asked, services)...)
 		if n := len(answer.Answer); b.Rotate && n > 0 {
 			first := s.turn % n
 			answer.Answer = slices.Concat(answer.Answer[first:], answer.Answer[:first])
@@ -240,6 +265,18 @@ func records(asked dns.Question, addresses []netip.Addr) (found []dns.RR) {
 		case asked.Qtype == dns.TypeAAAA && !a.Is4():
 			found = append(found, &dns.AAAA{Hdr: header, AAAA: a.AsSlice()})
 		}
+	}
+	return found
+}
+
+// places returns the services where those are what was asked for.
+func places(asked dns.Question, services []Service) (found []dns.RR) {
+	if asked.Qtype != dns.TypeSRV {
+		return nil
+	}
+	header := dns.RR_Header{Name: asked.Name, Rrtype: asked.Qtype, Class: dns.ClassINET}
+	for _, at := range services {
+		found = append(found, &dns.SRV{Hdr: header, Port: at.Port, Target: dns.Fqdn(at.Host)})
 	}
 	return found
 }

@@ -188,3 +188,28 @@ func TestPortIsOfThisHost(t *testing.T) {
 		t.Errorf("listens at %v", a)
 	}
 }
+
+func TestServices(t *testing.T) {
+	s := ListenOn(t, netip.MustParseAddrPort("127.0.0.1:0"))
+	s.SetServices("_http._tcp.test", Service{"a.test", 8080}, Service{"b.test.", 80})
+	answer, err := ask(t, s, "udp", "_http._tcp.test.", dns.TypeSRV)
+	if err != nil || len(answer.Answer) != 2 {
+		t.Fatalf("got %v, %v; want two services", answer, err)
+	}
+	for i, want := range []string{"a.test.:8080", "b.test.:80"} {
+		if at := answer.Answer[i].(*dns.SRV); fmt.Sprintf("%s:%d", at.Target, at.Port) != want {
+			t.Errorf("got %v, want %s", at, want)
+		}
+	}
+	if answer, err := ask(t, s, "udp", "_http._tcp.test.", dns.TypeA); err != nil || answer.Rcode != dns.RcodeSuccess || len(answer.Answer) > 0 {
+		t.Errorf("addresses of a service: %v, %v; want none", answer, err)
+	}
+	s.SetServices("_http._tcp.test")
+	if answer, err := ask(t, s, "udp", "_http._tcp.test.", dns.TypeSRV); err != nil || answer.Rcode != dns.RcodeSuccess || len(answer.Answer) > 0 {
+		t.Errorf("got %v, %v; want an empty answer", answer, err)
+	}
+	s.Remove("_http._tcp.test")
+	if answer, err := ask(t, s, "udp", "_http._tcp.test.", dns.TypeSRV); err != nil || answer.Rcode != dns.RcodeNameError {
+		t.Errorf("got %v, %v; want no such name", answer, err)
+	}
+}

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"cmp"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,6 +26,7 @@ func BuildProbe(t Owner) string {
 // ProbeServer is a running steadyprobe, as a process of its own.
 type ProbeServer struct {
 	Address string // of its endpoints, "127.0.0.1:port"
+	Health  string // of the two health paths alone; empty: there is no such address
 
 	*server
 	client *http.Client
@@ -39,7 +41,9 @@ type ProbeServer struct {
 func Probe(t Owner, program, configuration string, flags ...string) *ProbeServer {
 	t.Helper()
 	p := newProbe(t, program)
-	p.args = append([]string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address}, flags...)
+	p.Health = freeAddress(t) // the endpoints may be protected
+	p.args = append([]string{"--config.file=" + p.write("steadyprobe.yml", configuration), "--web.listen-address=" + p.Address,
+		"--web.health.listen-address=" + p.Health}, flags...)
 	p.urgent = urgentProbe
 	p.Start()
 	return p
@@ -61,8 +65,15 @@ func newProbe(t Owner, program string) *ProbeServer {
 }
 
 func (p *ProbeServer) ready() bool {
-	code, _, err := fetch(p.client, "http://"+p.Address+"/-/ready")
+	code, _, err := fetch(p.client, "http://"+cmp.Or(p.Health, p.Address)+"/-/ready")
 	return err == nil && code == http.StatusOK
+}
+
+// Configure writes another text into the configuration file of a Probe, which
+// does not know of it yet.
+func (p *ProbeServer) Configure(configuration string) {
+	p.t.Helper()
+	p.write("steadyprobe.yml", configuration)
 }
 
 // Start starts the daemon again, with the same configuration file and address,

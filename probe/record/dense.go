@@ -40,13 +40,13 @@ func (d *Dense) Record(s *probe.Sample) {
 	d.Recorder.Record(s)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.closed {
+	if !s.Closed {
 		recordHDR(d.lateness, s.Lateness())
 	}
 	if !s.Outcome.Slow() {
 		return
 	}
-	if !d.closed {
+	if !s.Closed {
 		recordHDR(d.latency, s.Latency())
 	}
 	if s.Begun != 0 {

@@ -53,10 +53,10 @@ func TestDense(t *testing.T) {
 }
 
 func TestDenseClosedLoop(t *testing.T) {
-	d := NewDense(Options{Closed: true})
+	d := NewDense(Options{})
 	for _, o := range []probe.Outcome{probe.Success, probe.ReadTimeout, probe.ReadReset} {
 		s := okSample()
-		s.Outcome = o
+		s.Outcome, s.Closed = o, true
 		d.Record(&s)
 	}
 	latency, lateness, service := d.Latency().TotalCount(), d.Lateness().TotalCount(), d.ServiceTime().TotalCount()

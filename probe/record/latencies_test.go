@@ -84,8 +84,8 @@ func TestLatenciesAreThoseOfQuantiles(t *testing.T) {
 }
 
 func TestLatenciesOfClosedLoop(t *testing.T) {
-	r := New(Options{Closed: true})
-	r.Record(ended(10*second, time.Millisecond, probe.Success))
+	r := New(Options{})
+	r.Record(looped(10*second, time.Millisecond, probe.Success))
 	if got := r.latenciesAt(10*second, 2, nil); len(got) != 0 {
 		t.Errorf("latencies %v", got)
 	}
@@ -137,8 +137,8 @@ func TestSlowFailures(t *testing.T) {
 	felt.Add(&got.SlowFailures[probe.Settled])
 	checkHolds(t, "felt while settled", &felt, time.Millisecond, 3*time.Second)
 
-	closed := New(Options{Closed: true})
-	closed.Record(ended(100*second, time.Second, probe.ReadTimeout))
+	closed := New(Options{})
+	closed.Record(looped(100*second, time.Second, probe.ReadTimeout))
 	closed.snapshot(100*second, &got)
 	checkHolds(t, "closed loop", &got.SlowFailures[probe.NoChurn])
 }

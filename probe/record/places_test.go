@@ -76,8 +76,10 @@ func TestAddressesAreNotKeptUnasked(t *testing.T) {
 }
 
 func TestAddressesOfAClosedLoopHaveNoLatency(t *testing.T) {
-	r := New(Options{Clock: probe.NewClock(), Closed: true, Addresses: 1})
-	r.Record(answered(probe.Instant(time.Second), time.Millisecond, netip.MustParseAddr("10.0.0.1"), probe.Success))
+	r := New(Options{Clock: probe.NewClock(), Addresses: 1})
+	one := answered(probe.Instant(time.Second), time.Millisecond, netip.MustParseAddr("10.0.0.1"), probe.Success)
+	one.Closed = true
+	r.Record(one)
 	var s Snapshot
 	r.Snapshot(&s)
 	if len(s.Addresses) != 1 || s.Addresses[0].Requests != 1 || s.Addresses[0].Latency.Count != 0 {
@@ -180,4 +182,50 @@ func TestPlacesCostNoAllocation(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { r.Record(s) }); n != 0 {
 		t.Errorf("%v allocations a sample", n)
 	}
+}
+
+// Figures of addresses and backends begin and end while there are samples; what
+// backends were counted stays.
+func TestReconfigure(t *testing.T) {
+	r := New(Options{Clock: probe.NewClock()})
+	address := netip.MustParseAddr("10.0.0.1")
+	answer := func() {
+		s := answered(probe.Instant(time.Second), time.Millisecond, address, probe.Success)
+		if table := r.Backends(); table != nil {
+			s.Backend = table.Named([]byte("web-1"))
+		}
+		r.Record(s)
+	}
+	var s Snapshot
+	check := func(what string, requests, answers uint64) {
+		t.Helper()
+		r.Snapshot(&s)
+		var gotRequests, gotAnswers uint64
+		for _, a := range s.Addresses {
+			gotRequests += a.Requests
+		}
+		for _, b := range s.Backends {
+			gotAnswers += b.Answers
+		}
+		if gotRequests != requests || gotAnswers != answers {
+			t.Errorf("%s: %d requests by address, %d answers by backend; want %d, %d", what, gotRequests, gotAnswers, requests, answers)
+		}
+	}
+	answer()
+	check("at first", 0, 0)
+	r.Reconfigure(1, 1)
+	answer()
+	check("with both", 1, 1)
+	r.Reconfigure(1, 2)
+	answer()
+	if table := r.Backends(); table.Named([]byte("web-2")) == table.Other() || table.Named([]byte("web-3")) != table.Other() {
+		t.Error("there is no room for a second backend, or for a third one")
+	}
+	check("with room for more", 2, 2)
+	r.Reconfigure(0, 0)
+	answer()
+	check("with neither", 0, 3)
+	r.Reconfigure(1, 1)
+	answer()
+	check("again", 1, 4)
 }

@@ -10,7 +10,8 @@ type Recent struct{ before, now []uint64 }
 
 // Lateness returns a quantile (0 to 1) of the lateness of all ticks recorded
 // since the last call, as the upper boundary of its native bucket, and 0 when
-// there were none. All calls must name the same recorders, or more.
+// there were none. A recorder that the last call named and this one does not
+// hides as many observations of the others, once.
 func (t *Recent) Lateness(q float64, recorders []*Recorder) time.Duration {
 	return t.quantile(q, recorders, func(r *Recorder) { t.add(&r.lateness) })
 }
@@ -49,13 +50,13 @@ func (t *Recent) quantile(q float64, recorders []*Recorder, add func(*Recorder))
 		r.mu.Unlock()
 	}
 	var all uint64
-	for i, n := range t.now {
-		all += n - t.before[i]
+	for i := range t.now {
+		all += t.since(i)
 	}
 	at := time.Duration(0)
 	left := uint64(q * float64(all))
 	for i := 0; all > 0 && i < len(t.now); i++ {
-		n := t.now[i] - t.before[i]
+		n := t.since(i)
 		if n > left || n == left && n > 0 {
 			at = time.Duration(native.limits[i])
 			break
@@ -65,3 +66,6 @@ func (t *Recent) quantile(q float64, recorders []*Recorder, add func(*Recorder))
 	t.before, t.now = t.now, t.before
 	return at
 }
+
+// since returns how many observations have come to a bucket.
+func (t *Recent) since(i int) uint64 { return t.now[i] - min(t.now[i], t.before[i]) }

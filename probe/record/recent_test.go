@@ -51,3 +51,21 @@ func TestRecent(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
+
+// What a recorder that is gone had counted hides as much, and makes nothing up.
+func TestRecentOfFewerRecorders(t *testing.T) {
+	clock := probe.NewClock()
+	a, b := New(Options{Clock: clock}), New(Options{Clock: clock})
+	var lateness Recent
+	recordLate(a, 50, time.Millisecond, 0)
+	recordLate(b, 70, time.Millisecond, 0)
+	lateness.Lateness(0.5, []*Recorder{a, b})
+	recordLate(a, 20, time.Millisecond, 0)
+	if got := lateness.Lateness(0.99, []*Recorder{a}); got != 0 {
+		t.Errorf("the p99 is %v, want nothing: 70 are hidden by those of before", got)
+	}
+	recordLate(a, 10, 5*time.Millisecond, 0)
+	if got := lateness.Lateness(0.5, []*Recorder{a}); got < 5*time.Millisecond {
+		t.Errorf("the median is %v, want 5 ms", got)
+	}
+}

@@ -11,10 +11,6 @@ import (
 type Options struct {
 	Clock  probe.Clock // the one that the samples' instants are of
 	Bounds *Bounds     // nil: DefaultBounds
-	// Closed says that the samples are those of a closed loop. Their intended
-	// times are no schedule's, so that latency, lateness, wait and windows stay
-	// empty, and the timeline has counts only.
-	Closed bool
 	// Addresses is of how many addresses figures are kept, the others being one;
 	// 0: of none.
 	Addresses int
@@ -35,7 +31,6 @@ type Options struct {
 type Recorder struct {
 	clock  probe.Clock
 	bounds *Bounds
-	closed bool
 
 	mu           sync.Mutex
 	timeline     timeline
@@ -61,7 +56,7 @@ func New(o Options) *Recorder {
 	if b == nil {
 		b = DefaultBounds()
 	}
-	r := &Recorder{clock: o.Clock, bounds: b, closed: o.Closed}
+	r := &Recorder{clock: o.Clock, bounds: b}
 	r.addresses.most, r.backends.table = o.Addresses, o.Backends
 	for i := range 2 {
 		for j := range r.latency[i] {
@@ -82,7 +77,29 @@ func New(o Options) *Recorder {
 
 // Backends returns the table that the samples' backends are of, nil where they
 // have none.
-func (r *Recorder) Backends() *probe.Backends { return r.backends.table }
+func (r *Recorder) Backends() *probe.Backends {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.backends.table
+}
+
+// Reconfigure keeps figures of so many addresses and backends from now on, 0
+// for none. Of addresses that are no longer asked for all are forgotten; counts
+// of backends stay, as answers that are on their way may still name one.
+func (r *Recorder) Reconfigure(addresses, backends int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.addresses.most = addresses; addresses == 0 {
+		r.addresses.all, r.addresses.other = nil, nil
+	}
+	switch {
+	case backends == 0:
+	case r.backends.table == nil:
+		r.backends.table = probe.NewBackends(backends)
+	default:
+		r.backends.table.Resize(backends)
+	}
+}
 
 // Bounds returns the classic boundaries that Snapshot's distributions have.
 func (r *Recorder) Bounds() *Bounds { return r.bounds }
@@ -114,7 +131,8 @@ func (o *observations) count() {
 // and lateness; those that were begun in that of service time; successes,
 // timeouts and expired ticks (see [probe.Outcome.Slow]) in the windows. A tick
 // belongs to the second and the slice of its end, or to the open ones if those
-// are over. Of a closed loop service time and phases are kept, see Options.
+// are over. The intended times of a closed loop are no schedule's, so that its
+// ticks are in service time, phases and the counts of the timeline alone.
 func (r *Recorder) Record(s *probe.Sample) {
 	var o observations
 	result := Succeeded
@@ -122,7 +140,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 		result = Failed
 	}
 	latency := s.Latency()
-	if !r.closed {
+	if !s.Closed {
 		o.add(&r.latency[result][s.Churn], latency)
 		o.add(&r.lateness, s.Lateness())
 		if s.Taken != 0 {
@@ -139,7 +157,7 @@ func (r *Recorder) Record(s *probe.Sample) {
 	if s.FirstByte != 0 {
 		o.add(&r.phases[probe.PhaseTransfer], s.Transfer())
 	}
-	slow := s.Outcome.Slow() && !r.closed
+	slow := s.Outcome.Slow() && !s.Closed
 	clamped := min(max(latency, 0), highest)
 	cell := cellOf(uint64(clamped))
 
@@ -183,7 +201,7 @@ func (r *Recorder) addressed(s *probe.Sample, result int, first *observation) {
 	to := r.addresses.of(s.Address, r.bounds.Latency)
 	to.requests++
 	to.failures += uint64(result)
-	if !r.closed {
+	if !s.Closed {
 		to.latency.add(first.at)
 	}
 }

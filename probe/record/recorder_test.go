@@ -113,11 +113,12 @@ func TestRecordTickThatOpened(t *testing.T) {
 
 // Of a closed loop everything is kept but what counts from the intended time.
 func TestRecordClosedLoop(t *testing.T) {
-	r, open := New(Options{Closed: true}), New(Options{})
+	r, open := New(Options{}), New(Options{})
 	for _, s := range []probe.Sample{okSample(), openingSample()} {
 		s.End += 2 * 3600 * second // above the recordable range
-		r.Record(&s)
 		open.Record(&s)
+		s.Closed = true
+		r.Record(&s)
 	}
 	opening := openingSample()
 	r.RecordOpening(&opening)
@@ -299,8 +300,9 @@ func TestRecordConcurrently(t *testing.T) {
 
 func TestRecordDoesNotAllocate(t *testing.T) {
 	for _, closed := range []bool{false, true} {
-		r := New(Options{Closed: closed})
+		r := New(Options{})
 		s := openingSample()
+		s.Closed = closed
 		r.Record(&s)
 		if n := testing.AllocsPerRun(1000, func() { r.Record(&s); r.RecordOpening(&s) }); n != 0 {
 			t.Errorf("closed loop %v: %v allocations", closed, n)

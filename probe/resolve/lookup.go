@@ -26,10 +26,10 @@ const lookupLimit = 11 * time.Second
 // apart lookups after failed connects are at least.
 const retryAfter = time.Second
 
-// standard returns Go's own resolver: one of the C library would hold a thread
+// Standard returns Go's own resolver: one of the C library would hold a thread
 // for each lookup. It asks the server, if that is valid, instead of those of
 // the system.
-func standard(server netip.AddrPort) LookupFunc {
+func Standard(server netip.AddrPort) LookupFunc {
 	var dialer net.Dialer
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if server.IsValid() {
@@ -140,12 +140,22 @@ func (r *Resolver) refresh(ctx context.Context) {
 // else no success; probe.ScheduleShutdown says that who asked has gone.
 func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, probe.Outcome) {
 	answer, err := r.options.Lookup(ctx, network, r.options.Host)
-	var found []netip.Addr
+	var found, refused []netip.Addr
 	for _, a := range answer {
 		a = a.Unmap()
-		if a.IsValid() && r.options.Family.admits(a) && !slices.Contains(found, a) {
+		switch {
+		case !a.IsValid() || !r.options.Family.admits(a) || slices.Contains(found, a):
+		case !r.allows(a):
+			refused = append(refused, a)
+		default:
 			found = append(found, a)
 		}
+	}
+	r.mu.Lock()
+	r.banned = len(refused)
+	r.mu.Unlock()
+	if len(refused) > 0 && len(found) == 0 {
+		err = errRefused(r.options.Host, refused[0])
 	}
 	o := outcome(ctx, err, len(found))
 	if o != probe.Success && errors.Is(ctx.Err(), context.Canceled) {
@@ -162,17 +172,22 @@ func (r *Resolver) find(ctx context.Context, network string) ([]netip.Addr, prob
 	return found, o
 }
 
+// errRefused says that a host leads nowhere that is allowed.
+func errRefused(host string, a netip.Addr) error {
+	return fmt.Errorf("looking up %q: it leads to %s, which is not allowed", host, a)
+}
+
 // count counts a lookup that ended by itself.
 func (r *Resolver) count(o probe.Outcome) {
 	if o == probe.ScheduleShutdown {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.figures.Lookups++
-	if o != probe.Success {
-		r.figures.Failures[o]++
-	}
+	r.counts.add(func(s *Stats) {
+		s.Lookups++
+		if o != probe.Success {
+			s.Failures[o]++
+		}
+	})
 }
 
 // missing returns the addresses of a family that was known and is not in what
@@ -221,9 +236,11 @@ func (r *Resolver) take(found []netip.Addr, preferred version, began probe.Insta
 	before := r.dealer.all()
 	r.dealer.take(found, preferred)
 	after := r.dealer.all()
-	r.figures.Addresses = len(after)
-	r.figures.Added += without(after, before)
-	r.figures.Removed += without(before, after)
+	r.known = len(after)
+	r.counts.add(func(s *Stats) {
+		s.Added += without(after, before)
+		s.Removed += without(before, after)
+	})
 	r.inARow = 0
 	// A slow answer is as old as its question, but the next one is not asked
 	// at once.

@@ -40,8 +40,18 @@ type Options struct {
 	// system's all the same.
 	Server netip.AddrPort
 
+	// Allow says whether an address may be dealt: one that may not is left out
+	// of every answer, and an answer in which nothing is left is a failed
+	// lookup. nil: all may.
+	Allow func(netip.Addr) bool
+
 	// Lookup is asked instead of the standard resolver; nil: that one.
 	Lookup LookupFunc
+
+	// After is the resolver that this one takes the place of: what that has
+	// counted, and goes on to count, is in the figures of this one; nil: there
+	// was none.
+	After *Resolver
 
 	// Changed is told the addresses, sorted, after each lookup that changed
 	// them, the first one included; never those of a literal address. It is
@@ -59,6 +69,7 @@ type Stats struct {
 	Lookups        uint64
 	Failures       [probe.NumOutcomes]uint64 // by resolve/* outcome
 	Addresses      int                       // known now
+	Refused        int                       // left out of the last answer, as they are not allowed
 	Added, Removed uint64                    // addresses that came and went
 }
 
@@ -68,6 +79,7 @@ type Stats struct {
 type Resolver struct {
 	options Options
 	literal netip.Addr // valid where Host is an IP address
+	counts  *counts
 
 	lookup chan struct{} // holds one token: who has it looks up
 	moved  chan struct{} // due was changed
@@ -77,36 +89,59 @@ type Resolver struct {
 	background sync.WaitGroup
 	start      sync.Once
 
-	mu      sync.Mutex
-	dealer  dealer
-	began   probe.Instant // when the last lookup did
-	due     probe.Instant // when the clock looks up
-	inARow  int           // lookups that failed
-	failed  probe.Outcome // of the last lookup that did
-	why     error         // what a failed lookup said last
-	stands  probe.Instant // until then the failure is the answer, while no address is known
-	figures Stats
+	mu     sync.Mutex
+	dealer dealer
+	began  probe.Instant // when the last lookup did
+	due    probe.Instant // when the clock looks up
+	inARow int           // lookups that failed
+	failed probe.Outcome // of the last lookup that did
+	why    error         // what a failed lookup said last
+	stands probe.Instant // until then the failure is the answer, while no address is known
+	known  int           // addresses
+	banned int           // addresses that were left out of the last answer
+}
+
+// counts is what a resolver, and all those that it takes the place of, have
+// counted.
+type counts struct {
+	mu    sync.Mutex
+	stats Stats // its Addresses are unused
+}
+
+// add has count change the figures.
+func (c *counts) add(count func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count(&c.stats)
 }
 
 // New returns a Resolver that has looked nothing up yet. The first opening has
 // the name looked up; from Start on a clock does it as well.
 func New(o Options) *Resolver {
 	if o.Lookup == nil {
-		o.Lookup = standard(o.Server)
+		o.Lookup = Standard(o.Server)
 	}
 	o.Refresh = max(o.Refresh, leastRefresh)
 	r := &Resolver{
 		options: o,
+		counts:  &counts{},
 		lookup:  make(chan struct{}, 1),
 		moved:   make(chan struct{}, 1),
 		dealer:  dealer{first: o.First, refresh: o.Refresh, failing: map[netip.Addr]struct{}{}},
+	}
+	if o.After != nil {
+		r.counts = o.After.counts
+		r.options.After = nil // or all of them would be kept
 	}
 	r.lookup <- struct{}{}
 	r.open, r.close = context.WithCancel(context.Background())
 	r.due = o.Clock.Now().Add(early(o.Refresh))
 	if a, err := netip.ParseAddr(o.Host); err == nil {
 		r.literal = a.Unmap()
-		r.figures.Addresses = 1
+		r.known = 1
+		if !r.allows(r.literal) {
+			r.known, r.banned, r.why = 0, 1, errRefused(o.Host, r.literal)
+		}
 	}
 	return r
 }
@@ -124,11 +159,16 @@ func (r *Resolver) Start() {
 // Literal reports whether the host is an address, so that no lookup is made.
 func (r *Resolver) Literal() bool { return r.literal.IsValid() }
 
+// allows reports whether an address may be dealt.
+func (r *Resolver) allows(a netip.Addr) bool { return r.options.Allow == nil || r.options.Allow(a) }
+
 // Stats returns a copy of the figures.
-func (r *Resolver) Stats() Stats {
+func (r *Resolver) Stats() (s Stats) {
+	r.counts.add(func(all *Stats) { s = *all })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.figures
+	s.Addresses, s.Refused = r.known, r.banned
+	return s
 }
 
 // Addresses returns those that are known now, IPv4 before IPv6, each in
@@ -149,6 +189,9 @@ func (r *Resolver) Addresses() []netip.Addr {
 // address to give.
 func (r *Resolver) Pick(ctx context.Context) (address netip.AddrPort, looked bool, o probe.Outcome) {
 	if r.Literal() {
+		if !r.allows(r.literal) {
+			return netip.AddrPort{}, false, probe.ResolveError
+		}
 		return netip.AddrPortFrom(r.literal, r.options.Port), false, probe.Success
 	}
 	a, stands, o := r.deal()
@@ -238,8 +281,9 @@ func (r *Resolver) Connected(a netip.AddrPort) {
 	delete(r.dealer.failing, a.Addr())
 }
 
-// Close ends the clock and a lookup that it makes, and waits for them. Nobody
-// may call Pick any more. It may be called again.
+// Close ends the clock and a lookup that it makes, and waits for them. An
+// opening that is under way may still call Pick, and look up by itself. It may
+// be called again.
 func (r *Resolver) Close() {
 	r.close()
 	r.background.Wait()

@@ -15,7 +15,28 @@ type agenda struct {
 type entry struct {
 	series // its next tick
 	taker  Taker
+	then   []Schedule    // each follows when the one before has ended
+	given  probe.Instant // the last tick that was
 	wake   probe.Instant // when Drain must be called, or never
+}
+
+// next goes on to the next tick.
+func (e *entry) next() {
+	e.given = e.tick
+	e.advance()
+	e.proceed()
+}
+
+// proceed goes on to the schedule that follows, where one has ended. What a
+// late change finds given already by the one before is not given again.
+func (e *entry) proceed() {
+	for e.tick == never && len(e.then) > 0 {
+		e.series = e.then[0].series()
+		e.then = e.then[1:]
+		for e.tick <= e.given {
+			e.advance()
+		}
+	}
 }
 
 // due is when an entry is due. It lies in the heap itself, so that comparing
@@ -48,7 +69,7 @@ func (a *agenda) give(now probe.Instant) {
 	// done with by the tick.
 	if e.tick <= e.wake {
 		wake = e.taker.Take(e.tick)
-		e.advance()
+		e.next()
 	} else {
 		wake = e.taker.Drain()
 	}
@@ -69,7 +90,40 @@ func (a *agenda) add(s Schedule, t Taker) {
 		a.due = append(a.due, due{order: a.added, entry: e})
 		a.added++
 	}
-	e.series = s.series()
+	e.series, e.then = s.series(), nil
+	a.moved(e)
+}
+
+// follow ends what a taker has at an instant, and gives it s from then on.
+func (a *agenda) follow(s Schedule, at probe.Instant, t Taker) {
+	e := a.entries[t]
+	if e == nil {
+		a.add(s, t)
+		return
+	}
+	last := &e.schedule
+	if n := len(e.then); n > 0 {
+		last = &e.then[n-1]
+	}
+	if last.End == 0 || at < last.End {
+		last.End = at
+	}
+	e.then = append(e.then, s)
+	e.tick = e.within(e.tick)
+	e.proceed()
+	a.moved(e)
+}
+
+// wake has a taker drain.
+func (a *agenda) wake(t Taker, now probe.Instant) {
+	if e := a.entries[t]; e != nil {
+		e.wake = min(e.wake, now)
+		a.moved(e)
+	}
+}
+
+// moved puts an entry in its place whose next instant has changed.
+func (a *agenda) moved(e *entry) {
 	k := a.find(e)
 	a.due[k].at = min(e.tick, e.wake)
 	a.up(k)

@@ -89,34 +89,3 @@ func TestQuantum(t *testing.T) {
 		)
 	})
 }
-
-// TestSplit deals ticks to three schedules and holds them, merged, against the
-// one that was split.
-func TestSplit(t *testing.T) {
-	for _, text := range []string{"1", "7", "1000", "99999.5", "333333.333333"} {
-		s := Schedule{Origin: 12345, Rate: rateOf(t, text)}
-		shares := s.Split(3)
-		if len(shares) != 3 {
-			t.Fatalf("%s: %d shares, want 3", text, len(shares))
-		}
-		for i := range uint64(30_000) {
-			got, want := shares[i%3].At(i/3), s.At(i)
-			if got != want && got != want-1 {
-				t.Fatalf("%s: tick %d at %d, want %d or 1 ns before", text, i, got, want)
-			}
-		}
-	}
-	exact := Schedule{Rate: rateOf(t, "100000.1234567891")}
-	if shares := exact.Split(7); len(shares) != 1 || shares[0] != exact {
-		t.Errorf("a rate that cannot be split exactly was split into %v", shares)
-	}
-	poisson := Schedule{Rate: rateOf(t, "1000"), Poisson: true, Seed: 1}
-	var ticks uint64
-	for _, share := range poisson.Split(4) {
-		ticks += share.Count(probe.Instant(100 * time.Second))
-	}
-	// 100,000 ticks with a standard deviation of sqrt(100,000) = 316.
-	if ticks < 98_700 || ticks > 101_300 {
-		t.Errorf("%d ticks in 100 s at 1,000/s, want 100,000 but for 1,300", ticks)
-	}
-}

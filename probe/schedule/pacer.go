@@ -62,12 +62,27 @@ type Pacer struct {
 	yield  probe.Yield
 }
 
-// change is one call of Add or Remove that Run has not seen yet.
+// change is one call of Add, Follow, Wake or Remove that Run has not seen yet.
 type change struct {
+	what     what
 	taker    Taker
 	schedule Schedule
-	removed  chan struct{} // nil for Add
+	at       probe.Instant // of Follow
+	removed  chan struct{} // of Remove
 }
+
+type what uint8
+
+const (
+	added what = iota
+	followed
+	woken
+	removed
+)
+
+// mostChanges is how many changes are made between two ticks: finding a target
+// takes some microseconds where there are thousands.
+const mostChanges = 16
 
 // New returns a pacer without schedules. It does nothing until Run is called.
 func New(o Options) *Pacer {
@@ -95,14 +110,35 @@ func (p *Pacer) Run(ctx context.Context) {
 // overdue and all given. A taker has one schedule: a second one replaces the
 // first, whose further ticks are not given. Add does not wait for the pacer.
 func (p *Pacer) Add(s Schedule, t Taker) {
+	p.change(change{what: added, schedule: s, taker: t})
+}
+
+// Follow gives t the ticks of the schedule that it has as far as they are
+// intended before at, and those of s from then on. S should have none before
+// at, and at should lie [Lead] ahead: a tick that was given before the pacer
+// came to know of the change is not taken back, and none of s that is intended
+// at the same instant or earlier is given. Several changes follow one another
+// in the order of the calls, and each at must be later than the one before. For
+// a taker that was not added it is Add. Follow does not wait for the pacer.
+func (p *Pacer) Follow(s Schedule, at probe.Instant, t Taker) {
+	p.change(change{what: followed, schedule: s, at: at, taker: t})
+}
+
+// Wake has Drain of t called soon, because what it returned last no longer
+// holds. It does nothing for a taker that was not added, and does not wait for
+// the pacer.
+func (p *Pacer) Wake(t Taker) { p.change(change{what: woken, taker: t}) }
+
+// change makes a change, or has Run make it.
+func (p *Pacer) change(c change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.running {
-		p.agenda.add(s, t)
+	p.changes = append(p.changes, c)
+	if p.running {
+		p.changed.Store(true)
 		return
 	}
-	p.changes = append(p.changes, change{taker: t, schedule: s})
-	p.changed.Store(true)
+	p.apply(len(p.changes))
 }
 
 // Remove returns when the pacer does not call t and never will again, which
@@ -110,17 +146,9 @@ func (p *Pacer) Add(s Schedule, t Taker) {
 // given. It does nothing for a taker that was not added, and must not be
 // called from a taker.
 func (p *Pacer) Remove(t Taker) {
-	p.mu.Lock()
-	if !p.running {
-		p.agenda.remove(t)
-		p.mu.Unlock()
-		return
-	}
-	removed := make(chan struct{})
-	p.changes = append(p.changes, change{taker: t, removed: removed})
-	p.changed.Store(true)
-	p.mu.Unlock()
-	<-removed
+	over := make(chan struct{})
+	p.change(change{what: removed, taker: t, removed: over})
+	<-over
 }
 
 // Woke returns when the pacer last woke up, 0 before it first did. While it
@@ -142,20 +170,25 @@ func (p *Pacer) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = false
-	p.apply()
+	p.apply(len(p.changes))
 }
 
 // turn gives one tick, or one wake, or sleeps until the next. It does one
 // thing only, so that changes are seen between any two ticks of a burst.
 func (p *Pacer) turn() {
-	if p.changed.Load() {
+	more := p.changed.Load()
+	if more {
 		p.mu.Lock()
-		p.apply()
+		p.apply(mostChanges)
+		more = len(p.changes) > 0
 		p.mu.Unlock()
 	}
 	now := p.clock.Now()
 	p.woke.Store(int64(now))
 	if next := p.agenda.next(); next > now {
+		if more {
+			return
+		}
 		p.yield.Now(now)
 		p.clock.SleepUntil(min(p.rounded(next), now.Add(maxSleep)))
 		return
@@ -172,17 +205,28 @@ func (p *Pacer) rounded(due probe.Instant) probe.Instant {
 	return (due + quantum - 1) / quantum * quantum
 }
 
-// apply makes the changes that were asked for. It is called with mu held.
-func (p *Pacer) apply() {
-	for _, c := range p.changes {
-		if c.removed == nil {
+// apply makes the changes that were asked for, so many of them at most. It is
+// called with mu held.
+func (p *Pacer) apply(most int) {
+	n := min(most, len(p.changes))
+	for _, c := range p.changes[:n] {
+		switch c.what {
+		case added:
 			p.agenda.add(c.schedule, c.taker)
-			continue
+		case followed:
+			p.agenda.follow(c.schedule, c.at, c.taker)
+		case woken:
+			p.agenda.wake(c.taker, p.clock.Now())
+		case removed:
+			p.agenda.remove(c.taker)
+			close(c.removed)
 		}
-		p.agenda.remove(c.taker)
-		close(c.removed)
 	}
-	clear(p.changes) // keeps no taker alive
+	clear(p.changes[:n]) // keeps no taker alive
+	if n < len(p.changes) {
+		p.changes = p.changes[n:]
+		return
+	}
 	p.changes = p.changes[:0]
 	p.changed.Store(false)
 }

@@ -38,15 +38,6 @@ func NewRate(r *big.Rat) (Rate, error) {
 	return Rate{num: r.Num().Uint64(), den: r.Denom().Uint64()}, nil
 }
 
-// over returns the n-th part of r, and whether it can be had exactly.
-func (r Rate) over(n uint64) (Rate, bool) {
-	part := new(big.Rat).SetFrac(new(big.Int).SetUint64(r.num), new(big.Int).Mul(new(big.Int).SetUint64(r.den), new(big.Int).SetUint64(n)))
-	if !part.Denom().IsUint64() || part.Denom().Uint64() > maxDen {
-		return Rate{}, false
-	}
-	return Rate{num: part.Num().Uint64(), den: part.Denom().Uint64()}, true
-}
-
 // String returns the rate without loss: as a decimal where it has an end, else
 // as a fraction. The unit, requests per second, is left out.
 func (r Rate) String() string {

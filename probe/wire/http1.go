@@ -106,8 +106,8 @@ func (c *http1) sendFirst() bool {
 	if _, bytes := c.socket.came(); bytes && !c.secure() {
 		return c.complete(probe.ResponseProtocol, probe.ClosePeer, c.clock.Now())
 	}
-	c.prepare()
-	c.transmit(c.deadline)
+	request := c.prepare()
+	c.transmit(request, c.deadline)
 	return true
 }
 
@@ -133,7 +133,7 @@ func (c *http1) Send(t probe.Tick) bool {
 	}
 	now := c.clock.Now()
 	c.sample = probe.Sample{Tick: t, Begun: now, Sent: now, Address: c.address}
-	c.prepare()
+	request := c.prepare()
 	deadline := c.deadline
 	if !c.state.CompareAndSwap(idle, busy) {
 		c.writing.Store(false)
@@ -142,7 +142,7 @@ func (c *http1) Send(t probe.Tick) bool {
 		close(c.sent)
 		return true
 	}
-	c.transmit(deadline)
+	c.transmit(request, deadline)
 	return true
 }
 
@@ -155,31 +155,34 @@ func (c *http1) refuse() {
 	}
 }
 
-// prepare sets what the reader must know of the request.
-func (c *http1) prepare() {
+// prepare sets what the reader must know of the request, and returns it.
+func (c *http1) prepare() (request []byte) {
+	request = c.opener.text()
 	c.deadline = c.sample.Begun.Add(c.opener.Timeout)
 	if t := c.opener.options.ResponseTimeout; t > 0 {
 		c.deadline = min(c.deadline, c.sample.Sent.Add(t))
 	}
-	if c.long() {
+	if long(request) {
 		c.written = make(chan struct{})
 		c.writing.Store(true)
 	}
+	return request
 }
 
-func (c *http1) long() bool { return len(c.opener.request) > inlineLimit }
+// long reports whether a request takes a writer of its own.
+func long(request []byte) bool { return len(request) > inlineLimit }
 
 // transmit writes the request of a busy connection. The deadline is set after
 // the state, so that the reader, which clears an old one and then looks at the
 // state, cannot clear the new one for good. It is handed over, because the
 // fields of the request are the reader's as soon as an answer may come.
-func (c *http1) transmit(deadline probe.Instant) {
+func (c *http1) transmit(request []byte, deadline probe.Instant) {
 	c.setDeadline(deadline)
-	if c.long() {
-		go c.writeLong(deadline)
+	if long(request) {
+		go c.writeLong(request, deadline)
 		return
 	}
-	if _, err := c.conn.Write(c.opener.request); err != nil {
+	if _, err := c.conn.Write(request); err != nil {
 		c.writeFailed(err)
 	}
 }
@@ -189,14 +192,14 @@ func (c *http1) transmit(deadline probe.Instant) {
 // little after the request's, because it holds a lock of TLS that the reader may need, to answer
 // a record or to send an alert: without one a door that reads nothing could hang
 // both. A write that timed out is final, and so is the request's timeout.
-func (c *http1) writeLong(deadline probe.Instant) {
+func (c *http1) writeLong(request []byte, deadline probe.Instant) {
 	defer close(c.written)
 	c.socket.block(true)
 	c.socket.writeBy(c.clock.Time(deadline.Add(writeGrace)))
 	if c.aborted.Load() {
 		c.socket.writeBy(past)
 	}
-	_, err := c.conn.Write(c.opener.request)
+	_, err := c.conn.Write(request)
 	c.socket.writeBy(time.Time{})
 	c.socket.block(false)
 	if err != nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
@@ -31,7 +32,7 @@ const DefaultMaxHeader = 64 << 10
 type Opener struct {
 	way
 	options Options
-	request []byte
+	request atomic.Pointer[[]byte]
 	head    bool
 	judge   *judge // nil: only the status counts
 }
@@ -42,14 +43,32 @@ func NewOpener(o Options) *Opener {
 		o.MaxHeader = DefaultMaxHeader
 	}
 	head := o.Request.Method == "HEAD"
-	return &Opener{
+	opener := &Opener{
 		way: newWay(o.Way),
 
 		options: o,
-		request: o.Request.bytes(!o.Reuse),
 		head:    head,
 		judge:   newJudge(o.Expect, o.Backend, head, o.Turns),
 	}
+	request := o.Request.bytes(!o.Reuse)
+	opener.request.Store(&request)
+	return opener
+}
+
+// text returns what the next request says.
+func (o *Opener) text() []byte { return *o.request.Load() }
+
+// SetRequest makes all further requests say something else, whatever connection
+// they are sent on. It returns false, and changes nothing, where that must be
+// said on other connections: the method is another one, or only one of both
+// requests is so long that it takes a writer of its own.
+func (o *Opener) SetRequest(r Request) bool {
+	request := r.bytes(!o.options.Reuse)
+	if r.Method != o.options.Request.Method || long(request) != long(o.text()) {
+		return false
+	}
+	o.request.Store(&request)
+	return true
 }
 
 // shortest returns the shortest limit that a request can have.
@@ -81,7 +100,7 @@ func (o *Opener) open(l *probe.Link) {
 // delay all others of the loop.
 func (o *Opener) giveToLoop(c *http1) {
 	loop := o.options.Loop
-	if loop == nil || o.TLSConfig != nil || !o.options.Reuse || len(o.request) > inlineLimit || o.judge.readsBody() {
+	if loop == nil || o.TLSConfig != nil || !o.options.Reuse || long(o.text()) || o.judge.readsBody() {
 		return
 	}
 	if conn, ok := loop.adopt(c.socket.Conn); ok {

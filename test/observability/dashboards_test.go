@@ -29,6 +29,8 @@ var withoutData = map[string]string{
 	"steadyprobe: churn / What kept it from its steps / A":      "nobody is in the way of the demo's churn",
 	"steadyprobe: one door / Latency by percentile / F":         "the 99.999th percentile wants 100,000 requests in the window",
 	"steadyprobe: probe health / The probe's own failures / A":  "the probe has ports and files enough",
+
+	"steadyprobe: probe health / Failures of the probe's services / B": "nothing is written to disk here",
 }
 
 // viewer looks at dashboards as Grafana does.
