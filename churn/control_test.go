@@ -404,6 +404,43 @@ func TestCrashInARestoreByHand(t *testing.T) {
 	})
 }
 
+// TestRestoreByHandIsNoted also over a note that was not yet released.
+func TestRestoreByHandIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, book := newFake(2), new(fakeNotebook)
+		var full atomic.Bool
+		book.onSave = func(context.Context, Note) (bool, error) {
+			if full.Load() {
+				return false, &Error{Unreachable, errors.New("away")}
+			}
+			return false, nil
+		}
+		b := newBench(t, f, func(o *Options) { o.Notebook, o.Election = book, new(fakeElection).candidate("a") })
+		b.run(t)
+		b.at(3 * second)
+		full.Store(true)
+		f.set(7)
+		b.at(4 * second)
+		full.Store(false)
+		f.onScale = func(context.Context, int) (bool, error) { return false, &Error{Unreachable, errors.New("away")} }
+		if err := b.cycle.Restore(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.at(5 * second)
+		if n := book.held(); !n.Held || n.Baseline != 2 || n.Set != 7 && n.Before != 7 {
+			t.Errorf("who comes next would not take 7 replicas for ours: %+v", n)
+		}
+		f.onScale = nil
+		b.at(40 * second) // the back-off is at most that
+		if f.count() != 2 || book.held() != (Note{Paused: true}) {
+			t.Errorf("%d replicas, %+v", f.count(), book.held())
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestControlIsRefused where there is nobody who could do it.
 func TestControlIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

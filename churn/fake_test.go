@@ -153,11 +153,22 @@ func (f *fakeNotebook) Save(ctx context.Context, n Note) error {
 	return nil
 }
 
+// put is what Save does. Whoever holds a baseline, no test wants it to be lost.
 func (f *fakeNotebook) put(n Note) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if was := f.note; was.Held && n.Held && (n.Baseline != was.Baseline || n.Original != was.Original) {
+		panic(fmt.Sprintf("%+v is overwritten by %+v", was, n))
+	}
 	f.note = n
 	f.saves = append(f.saves, n)
+}
+
+// replace is what somebody else does.
+func (f *fakeNotebook) replace(n Note) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note = n
 }
 
 func (f *fakeNotebook) held() Note {

@@ -73,14 +73,15 @@ func (c *Cycle) write(ctx context.Context, n Note) error {
 	}
 	call, cancel := c.calling(ctx)
 	defer cancel()
-	// Held before it is known to be, so that it is released in any case.
-	released := c.note.Held && !n.Held
-	c.note = n
-	c.note.Held = n.Held || released
+	before := c.note
+	if c.note = n; before.Held && !n.Held { // until that is known
+		c.note = before
+		c.note.Paused = n.Paused
+	}
 	if err := c.o.Notebook.Save(call, n); err != nil {
 		return fmt.Errorf("saving the note: %w", err)
 	}
-	c.note.Held, c.unsaved = n.Held, false
+	c.note, c.unsaved = n, false
 	c.succeeded(noting)
 	return nil
 }

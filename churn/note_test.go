@@ -258,7 +258,7 @@ func TestForeignNote(t *testing.T) {
 				})
 				b.run(t)
 				b.at(5 * second)
-				book.put(tc.n)
+				book.replace(tc.n)
 				if !tc.stop {
 					b.at(10*second + 500*ms)
 					if s := b.snapshot(); f.count() != tc.want || book.held().Held || s.Errors != ([NumReasons]uint64{Conflict: 1}) {
@@ -302,7 +302,7 @@ func TestLateCall(t *testing.T) {
 					b.onObserve = func(context.Context) error { return errDead }
 					left := book.held()
 					_ = b.stop()
-					book.put(left)
+					book.replace(left)
 					f.onObserve = nil
 					b = newBench(t, f, func(o *Options) { o.Notebook, o.Plan.Hours = book, never() })
 					b.run(t)

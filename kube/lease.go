@@ -135,11 +135,19 @@ func (l *lease) Describe() string { return l.namespace + "/" + l.name }
 
 // read gets the object and keeps it.
 func (l *lease) read(ctx context.Context) (*coordinationv1.Lease, error) {
+	ctx, cancel := l.patience(ctx)
+	defer cancel()
 	body, err := l.client.get(ctx, l.path(l.name))
 	if err != nil {
 		return nil, err
 	}
 	return l.keep(body)
+}
+
+// patience ends a call early enough for another one, on another connection,
+// before the lease is lost.
+func (l *lease) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, l.deadline/3)
 }
 
 // write sends the object with another record. What came of it, and when it was
@@ -177,6 +185,8 @@ func (l *lease) send(ctx context.Context, verb string, path []string, object *co
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := l.patience(ctx)
+	defer cancel()
 	answer, err := l.client.do(ctx, request{verb: verb, path: path, body: body})
 	if err != nil {
 		return nil, err

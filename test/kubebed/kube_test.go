@@ -35,6 +35,7 @@ func TestKube(t *testing.T) {
 		{"budgets", kubeBudgets},
 		{"endpoints", kubeEndpoints},
 		{"kinds", kubeKinds},
+		{"own workload", kubeOwn},
 		{"custom resource", kubeCustomResource},
 		{"deleted", kubeDeleted},
 		{"events", kubeEvents},
@@ -471,6 +472,34 @@ func kubeKinds(t *testing.T, r *rig) {
 	r.Kubectl("-n", r.shop, "delete", "deployment", "web")
 	_, err := r.look(r.open(r.cluster(kube.ClusterOptions{}), r.options()))
 	fails(t, "no such workload", err, churn.NotFound, `observing deployments.apps/web in "`+r.shop+`": not_found: `)
+}
+
+// kubeOwn looks from pods, named by the real controllers, at the workloads that
+// they belong to and at others.
+func kubeOwn(t *testing.T, r *rig) {
+	workloads := map[string]string{ // and their kinds
+		"web": "deployment", "set": "statefulset", "replicas": "replicaset", strings.Repeat("long", 15): "deployment",
+	}
+	pods := map[string]string{}
+	for name, kind := range workloads {
+		if name != "web" {
+			r.Deploy(bed.App{Namespace: r.shop, Name: name, Kind: map[string]string{"statefulset": "StatefulSet", "replicaset": "ReplicaSet"}[kind], Replicas: 1})
+		}
+		pods[name] = r.Kubectl("-n", r.shop, "get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[0].metadata.name}")
+	}
+	for of, pod := range pods {
+		for name, kind := range workloads {
+			o := r.options()
+			o.Workload, o.Service = kind+"/"+name, name
+			w, err := r.cluster(kube.ClusterOptions{Namespace: r.shop, Pod: pod}).Workload(o)
+			if w != nil {
+				w.Close()
+			}
+			if of == name && (err == nil || !strings.Contains(err.Error(), "it seems to be our own, we are pod \""+pod+"\"")) || of != name && err != nil {
+				t.Errorf("pod %q is to churn %s: %v, want an error if, and only if, it is its own", pod, o.Workload, err)
+			}
+		}
+	}
 }
 
 // fleets is a custom resource that says how many replicas are ready only where

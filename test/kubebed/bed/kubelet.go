@@ -3,6 +3,7 @@ package bed
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ type kubelet struct {
 // startKubelet makes the node and begins to run pods. It ends with the bed.
 func (b *Bed) startKubelet() {
 	b.t.Helper()
-	k := &kubelet{b: b, pods: map[types.UID]*pod{}, address: podNetwork.Addr().Next()}
+	k := &kubelet{b: b, pods: map[types.UID]*pod{}, address: b.claimAddresses()}
 	ctx, cancel := b.context()
 	defer cancel()
 	if _, err := b.Client.CoreV1().Nodes().Create(ctx, theNode(), meta.CreateOptions{}); err != nil {
@@ -55,6 +56,27 @@ func (b *Bed) startKubelet() {
 		b.t.Fatalf("watching pods: %v", err)
 	}
 	b.follow(factory)
+}
+
+// claimAddresses returns an address after which 4,000 are this bed's until it
+// ends. Beds that run at the same time share the network: who listens at the
+// first one has the others.
+func (b *Bed) claimAddresses() netip.Addr {
+	b.t.Helper()
+	const claims = 16
+	network := podNetwork.Addr().As4()
+	for i := range claims {
+		network[2] = byte(i * 256 / claims)
+		first := netip.AddrFrom4(network).Next()
+		claim, err := net.Listen("tcp", netip.AddrPortFrom(first, 1).String())
+		if err != nil {
+			continue
+		}
+		b.t.Cleanup(func() { _ = claim.Close() })
+		return first
+	}
+	b.t.Fatalf("finding addresses for pods: %d beds run already", claims)
+	return netip.Addr{}
 }
 
 // follow runs informers until the bed ends, and returns when they know all that
