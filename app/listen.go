@@ -154,6 +154,7 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		e.start(handler, func(s *http.Server) error { return toolkit.ListenAndServe(s, d.options.Web, logger) })
 	}
 	if l.health != nil {
+		logger.Info("Listening on", "address", l.health.Addr().String(), "serves", "health only")
 		e.start(plain, func(s *http.Server) error { return s.Serve(l.health) })
 	}
 	if d.options.Listening != nil {

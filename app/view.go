@@ -31,6 +31,7 @@ func (d *daemon) viewStatus() web.Status {
 		Started:       d.loaded,
 		Now:           time.Now(),
 		Ready:         d.ready.Load(),
+		Shard:         web.Shard{Index: d.options.Shard.Index, Shards: d.options.Shard.count()},
 		Configuration: d.reloader.view(),
 		Trust: web.Trust{
 			Trustworthy: len(reasons) == 0,

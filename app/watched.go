@@ -22,11 +22,15 @@ type watched struct {
 // refresh has the files read, if they have changed or could not be used before,
 // and reports whether that was of use. It returns the error of reading them once
 // for as long as it goes on. Look looks at a file, and returns nil for one that
-// is not there: reading it will tell what is wrong.
+// is not there: reading it will tell what is wrong. What is no regular file, such
+// as a pipe, can be read once, and never is again.
 func (w *watched) refresh(look func(path string) os.FileInfo, read func() error) (fresh bool, err error) {
 	now := make([]os.FileInfo, len(w.paths))
 	for i, path := range w.paths {
 		now[i] = look(path)
+		if now[i] != nil && !now[i].Mode().IsRegular() {
+			return false, nil
+		}
 	}
 	if !w.broken && sameFiles(w.seen, now) {
 		return false, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 )
 
@@ -12,7 +13,12 @@ import (
 // its own, which holds data.
 func (p *parser) named(data []byte, c *Config, warnings []Warning, err error) (*Config, []Warning, error) {
 	names := slices.Sorted(maps.Keys(p.files.cache))
-	sum := sumOf(names, content{data: data}, func(path string) content { return p.files.cache[path] })
+	sum := sumOf(p.report.file, names, func(path string) content {
+		if found, named := p.files.cache[path]; named {
+			return found
+		}
+		return content{data: data}
+	})
 	if c != nil {
 		c.files, c.sum = names, sum
 	}
@@ -31,28 +37,28 @@ func (c *Config) Sum() string { return c.sum }
 
 // Checksum returns a text that is another one when the configuration file at
 // path, or any of the files that it names, holds something else, or cannot be
-// read.
+// read. What is no regular file, such as a pipe, can be read once, and is left
+// out.
 func Checksum(path string, files []string) string {
-	read := func(path string) content {
+	return sumOf(path, files, func(path string) content {
 		data, err := readFile(path)
 		return content{data, err}
-	}
-	return sumOf(files, read(path), read)
+	})
 }
 
-func sumOf(files []string, own content, of func(path string) content) string {
+func sumOf(path string, files []string, of func(path string) content) string {
 	sum := sha256.New()
-	add := func(c content) {
+	for _, path := range slices.Concat([]string{path}, files) {
+		fmt.Fprintf(sum, "%q\n", path)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		c := of(path)
 		if c.err != nil {
 			c.data = []byte(reason(c.err))
 		}
 		fmt.Fprintf(sum, "%t %d\n", c.err == nil, len(c.data))
 		sum.Write(c.data) // never fails
-	}
-	add(own)
-	for _, path := range files {
-		fmt.Fprintf(sum, "%q\n", path)
-		add(of(path))
 	}
 	return string(sum.Sum(nil))
 }

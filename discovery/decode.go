@@ -180,7 +180,7 @@ func fieldsOf(t reflect.Type) (all fields, rest reflect.Type) {
 // what holds it.
 func pathAt(n *yaml.Node, line int, text, path string) string {
 	for k, each := range n.Content {
-		at := path
+		var at string
 		switch {
 		case n.Kind == yaml.SequenceNode:
 			at = fmt.Sprintf("%s[%d]", path, k)

@@ -65,13 +65,13 @@ func (s *source) tell(logger *slog.Logger, before *view) {
 	v, name := &s.view, s.view.entry.config.Name
 	switch {
 	case v.held && !before.held:
-		logger.Warn("A source has no targets any more; its last ones are kept for a time", "source", name, "targets", len(v.state.candidates), "until", v.due)
+		logger.Warn("A source has no targets any more; its last ones are kept for a time", "discovery", name, "targets", len(v.state.candidates), "until", v.due)
 	case !v.held && before.held && v.last == nil:
-		logger.Warn("A source has had no targets for keep_last; its last ones are removed", "source", name)
+		logger.Warn("A source has had no targets for keep_last; its last ones are removed", "discovery", name)
 	case !v.held && before.held:
-		logger.Info("A source has targets again", "source", name)
+		logger.Info("A source has targets again", "discovery", name)
 	case before.last != nil && v.last == nil:
-		logger.Warn("A source has no targets any more; its last ones are removed", "source", name)
+		logger.Warn("A source has no targets any more; its last ones are removed", "discovery", name)
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *source) tell(logger *slog.Logger, before *view) {
 func (s *source) tellTargets(logger *slog.Logger, f *figures, before, after map[string]admitted, now time.Time) {
 	name := s.view.entry.config.Name
 	if added, removed := others(name, after, before), others(name, before, after); added > 0 || removed > 0 {
-		logger.Info("Discovered targets have changed", "source", name, "targets", f.admitted, "added", added, "removed", removed)
+		logger.Info("Discovered targets have changed", "discovery", name, "targets", f.admitted, "added", added, "removed", removed)
 	}
 	refused := summary(&f.refused)
 	if refused == s.told || f.pending > 0 || now.Sub(s.toldAt) < tellAgain {
@@ -88,11 +88,11 @@ func (s *source) tellTargets(logger *slog.Logger, f *figures, before, after map[
 	}
 	s.told, s.toldAt = refused, now
 	if refused == "" {
-		logger.Info("No target of a source is refused any more", "source", name)
+		logger.Info("No target of a source is refused any more", "discovery", name)
 		return
 	}
 	first := f.listed[0]
-	logger.Warn("Targets of a source are refused", "source", name, "refused", refused, "first", first.Target, "why", first.Text)
+	logger.Warn("Targets of a source are refused", "discovery", name, "refused", refused, "first", first.Target, "why", first.Text)
 }
 
 // others counts the targets of a source that are in a and not in b.

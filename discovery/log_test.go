@@ -29,7 +29,7 @@ func TestComplaints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
-		c := newComplaints(slog.New(slog.NewTextHandler(log, nil)).With("source", "d"))
+		c := newComplaints(slog.New(slog.NewTextHandler(log, nil)).With("discovery", "d"))
 		l := slog.New(c).With("url", "http://planted@h/").WithGroup("g")
 		if text, at := c.kept.lastError(); text != "" || !at.IsZero() {
 			t.Errorf("last error %q", text)
@@ -48,7 +48,7 @@ func TestComplaints(t *testing.T) {
 		if n := strings.Count(text, "It goes on"); n != 21 {
 			t.Errorf("%d lines that are no complaint, want all 21", n)
 		}
-		if strings.Contains(text, "planted") || !strings.Contains(text, "source=d") || !strings.Contains(text, `g.err=http://h/?<secret>`) {
+		if strings.Contains(text, "planted") || !strings.Contains(text, "discovery=d") || !strings.Contains(text, `g.err=http://h/?<secret>`) {
 			t.Errorf("log:\n%s", text)
 		}
 		if last, at := c.kept.lastError(); last != "It failed err=http://h/?<secret>" || at.Sub(began) != 20*time.Minute {

@@ -17,8 +17,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/file"
 	prometheushttp "github.com/prometheus/prometheus/discovery/http"
-
-	"github.com/steadyprobe/steadyprobe/config"
 )
 
 // real returns a bench in real time, for mechanisms that are real.
@@ -306,7 +304,6 @@ func TestMechanismsOfOneSource(t *testing.T) {
 	if s := b.Sources()[0]; fmt.Sprint(s.Mechanisms) != "[file file http]" || b.refused(0) != "" {
 		t.Errorf("figures %+v", s)
 	}
-	var _ []config.Target = b.Targets()
 }
 
 // TestFailuresAreCountedWherePrometheusCountsThem fails when a counter has

@@ -1,8 +1,6 @@
 package discovery
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -116,9 +114,4 @@ func controls(b *labels.Builder) map[string]string {
 		}
 	})
 	return all
-}
-
-// sameRules reports whether two lists say the same.
-func sameRules(a, b []rule) bool {
-	return slices.EqualFunc(a, b, func(x, y rule) bool { return reflect.DeepEqual(x, y) })
 }

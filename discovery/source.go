@@ -68,7 +68,7 @@ type groupKey struct {
 // the predecessor, which has the same name, has found; nil: there is none.
 func newSource(e *entry, o *Options, poke func(), before *source) (*source, error) {
 	s := &source{
-		complaints: newComplaints(o.Logger.With("source", e.config.Name)),
+		complaints: newComplaints(o.Logger.With("discovery", e.config.Name)),
 		poke:       poke,
 		has:        findings{groups: map[groupKey]*targetgroup.Group{}},
 		view:       view{entry: e, changed: true, started: time.Now(), state: &evaluation{}},

@@ -368,6 +368,47 @@ func TestReloadOfThousands(t *testing.T) {
 	d.stop()
 }
 
+// TestReloadOfAThousandDoors has the connections of 1,000 targets replaced at
+// once, beside one that goes on: nothing fails, and nothing is lost.
+func TestReloadOfAThousandDoors(t *testing.T) {
+	const many = 1_000
+	checkLeaks(t)
+	door := reloadDoor(t)
+	text := func(timeout string) string {
+		var all strings.Builder
+		all.WriteString("defaults: {timeout: " + timeout + "}\ntargets:\n")
+		all.WriteString(strings.Replace(steadyTarget(door), "rate: 1000", "timeout: 30s, rate: 1000", 1))
+		for i := range many {
+			fmt.Fprintf(&all, "  - {name: \"t%d\", url: \"http://%s/\", rate: 1, connections: 1}\n", i, door.HTTP)
+		}
+		return all.String()
+	}
+	d := startDaemon(t, text("20s"))
+	waitFor(t, "all connections", func() bool { return metricOf(t, d, "steadyprobe_connections") == many+20 })
+	began := time.Now()
+	d.reloaded(text("21s"), fmt.Sprintf("Targets: 0 added, 0 removed, %d changed, 1 kept.", many))
+	t.Logf("the connections of %d targets were replaced in %v", many, time.Since(began).Round(time.Millisecond))
+	waitFor(t, "the old connections to close", func() bool {
+		return metricOf(t, d, "steadyprobe_connections_closed_total", "reason", "reload") == many
+	})
+	s, err := d.scrape()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := s.sum("steadyprobe_request_failures_total") + s.sum("steadyprobe_connection_failures_total"); failed != 0 {
+		t.Errorf("%v failures", failed)
+	}
+	if open, closed := s.sum("steadyprobe_connections"), s.sum("steadyprobe_connections_closed_total"); open != many+20 || closed != many {
+		t.Errorf("%v connections are open and %v were closed, want %d and %d", open, closed, many+20, many)
+	}
+	for _, name := range []string{"steady", "t0", "t999"} {
+		if err := s.checkAccount(name, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	d.stop()
+}
+
 // TestHundredReloads changes all about a target, and others come and go, a
 // hundred times: goroutines, memory and files are those of before.
 func TestHundredReloads(t *testing.T) {

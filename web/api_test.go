@@ -100,7 +100,7 @@ func TestAPI(t *testing.T) {
 		want               string
 	}{
 		{"status", "GET", "status", nil, 200, success(`{"version":"1.2.3","revision":"0123abc",` +
-			`"started":"2026-11-30T17:08:05Z","now":"2026-11-30T19:21:05Z","ready":true,"configuration":{"loaded":"2026-11-30T19:08:05Z","failed":null},"trust":{"trustworthy":true,"reasons":[],` +
+			`"started":"2026-11-30T17:08:05Z","now":"2026-11-30T19:21:05Z","ready":true,"configuration":{"loaded":"2026-11-30T19:08:05Z","failed":null},"shard":{"index":0,"shards":1},"trust":{"trustworthy":true,"reasons":[],` +
 			`"self_latency":[{"q":0.5,"seconds":9e-05},{"q":0.99,"seconds":0.0003}]}}`)},
 		{"targets", "GET", "targets", func(k *kit) { k.targets = []Target{apiTarget(), {Name: "new"}} }, 200,
 			success("[" + apiTargetJSON + "," + emptyTargetJSON + "]")},

@@ -27,7 +27,15 @@ type Status struct {
 	Ready    bool      `json:"ready"`
 	// Configuration says how old the settings are that all else is of.
 	Configuration Configuration `json:"configuration"`
+	Shard         Shard         `json:"shard"`
 	Trust         Trust         `json:"trust"`
+}
+
+// Shard says which of several processes with the same configuration this is,
+// that probe the targets together.
+type Shard struct {
+	Index  int `json:"index"`  // from 0
+	Shards int `json:"shards"` // 1: it is alone
 }
 
 // Configuration says since when a configuration holds, and what has come of the

@@ -27,8 +27,8 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 func TestClientThatReadsSlowlyIsCutOff(t *testing.T) {
 	cutOffAfter(t, func(conn net.Conn) {
 		for {
-			time.Sleep(stallLimit / 2)
-			if _, err := io.ReadFull(conn, make([]byte, 64<<10)); err != nil {
+			time.Sleep(7 * time.Second) // never at the limit itself
+			if _, err := io.ReadFull(conn, make([]byte, 128<<10)); err != nil {
 				return
 			}
 		}
@@ -55,7 +55,8 @@ func cutOffAfter(t *testing.T, reads func(net.Conn), want time.Duration) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		go reads(near)
+		reading := make(chan struct{})
+		go func() { defer close(reading); reads(near) }()
 		if err := <-ended; err == nil {
 			t.Error("the answer never failed")
 		}
@@ -63,6 +64,8 @@ func cutOffAfter(t *testing.T, reads func(net.Conn), want time.Duration) {
 			t.Errorf("cut off after %v, want %v", took, want)
 		}
 		_ = server.Shutdown(context.Background())
+		_ = near.Close()
+		<-reading
 	})
 }
 

@@ -133,6 +133,20 @@ func TestPageWithLittle(t *testing.T) {
 	}
 }
 
+// TestPageOfAShard says which it is, so that nobody takes its part for all.
+func TestPageOfAShard(t *testing.T) {
+	const says = "as shard 1 of 3, counted from 0: rates and connections are those of its part"
+	k := newKit()
+	if strings.Contains(body(t, ask(k.handler(t), "GET", "/")), "as shard") {
+		t.Error("a process that is alone is a shard")
+	}
+	k = newKit()
+	k.status.Shard = Shard{Index: 1, Shards: 3}
+	if !strings.Contains(body(t, ask(k.handler(t), "GET", "/")), says) {
+		t.Errorf("the page does not say %q", says)
+	}
+}
+
 // TestPageWithManyTargets shows the least well in detail and the rest in a line.
 func TestPageWithManyTargets(t *testing.T) {
 	k := newKit()

@@ -22,6 +22,7 @@ const maxConditions = 12
 type view struct {
 	Version, Revision string
 	Links             []link
+	Shard             string // which of several processes; empty: it is alone
 	Started, Now      instant
 	Loaded            instant  // the configuration
 	Troubles          []string // why the process is not healthy or not ready
@@ -119,6 +120,7 @@ func newView(o *Options, p *plots) *view {
 	v := &view{
 		Version: s.Version, Revision: s.Revision,
 		Links:   []link{{pathMetrics, "Metrics"}, {pathConfig, "Configuration"}, {pathAPI + "targets", "All figures as JSON (API)"}, {pathHealthy, "Health"}, {pathReady, "Readiness"}},
+		Shard:   shardText(s.Shard),
 		Started: instantOf(s.Started, s.Now), Now: instantOf(s.Now, s.Now), Loaded: instantOf(s.Configuration.Loaded, s.Now),
 		Trust: trustOf(&s.Trust), Verdict: verdict(targets), Of: count(uint64(len(targets))),
 		Findings: Findings(targets), Plots: p.views(targets, &s),
@@ -353,4 +355,12 @@ func topReasons(t *Target, failures []Failure) string {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// shardText says which of several processes this is.
+func shardText(s Shard) string {
+	if s.Shards <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("as shard %d of %d, counted from 0: rates and connections are those of its part", s.Index, s.Shards)
 }

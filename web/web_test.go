@@ -75,6 +75,7 @@ func newKit() *kit {
 		status: Status{
 			Version: "1.2.3", Revision: "0123abc", Started: testStart, Now: testNow, Ready: true,
 			Configuration: Configuration{Loaded: testLoaded},
+			Shard:         Shard{Index: 0, Shards: 1},
 			Trust:         Trust{Trustworthy: true, SelfLatency: Quantiles{{0.5, 0.00009}, {0.99, 0.0003}}},
 		},
 		cells: func(string, time.Duration) []Cell { return nil },

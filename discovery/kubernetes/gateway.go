@@ -199,34 +199,38 @@ func httpRouteTargets(o *unstructured.Unstructured, gateways map[string]*gateway
 		return nil
 	}
 	for i := range r.Spec.ParentRefs {
-		parent := &r.Spec.ParentRefs[i]
-		if !parent.isGateway() {
-			continue
+		if parent := &r.Spec.ParentRefs[i]; parent.isGateway() {
+			targets = append(targets, r.targetsOf(parent, o.GetNamespace(), gateways)...)
 		}
-		accepted := "false"
-		for _, s := range r.Status.Parents {
-			if s.ParentRef.same(*parent, o.GetNamespace()) {
-				accepted = isTrue(s.Conditions, "Accepted")
-			}
+	}
+	return targets
+}
+
+// targetsOf returns those that one Gateway makes of a route in this namespace.
+func (r *httpRoute) targetsOf(parent *parentRef, own string, gateways map[string]*gateway) (targets []model.LabelSet) {
+	accepted := "false"
+	for _, s := range r.Status.Parents {
+		if s.ParentRef.same(*parent, own) {
+			accepted = isTrue(s.Conditions, "Accepted")
 		}
-		namespace := cmp.Or(parent.Namespace, o.GetNamespace())
-		g := gateways[namespace+"/"+parent.Name]
-		listeners := []*listener{{}}
-		if g == nil {
-			g = new(gateway)
-		} else {
-			listeners = parent.listeners(g)
-		}
-		for _, l := range listeners {
-			for _, host := range hosts(r.Spec.Hostnames, l.Hostname) {
-				for _, p := range r.paths() {
-					set := routeTarget(g, l, host, p)
-					add(set, RoleHTTPRoute, "accepted", accepted)
-					add(set, RoleHTTPRoute, "gateway_namespace", namespace)
-					add(set, RoleHTTPRoute, "gateway_name", parent.Name)
-					if set[model.AddressLabel] != "" {
-						targets = append(targets, set)
-					}
+	}
+	namespace := cmp.Or(parent.Namespace, own)
+	g := gateways[namespace+"/"+parent.Name]
+	listeners := []*listener{{}}
+	if g == nil {
+		g = new(gateway)
+	} else {
+		listeners = parent.listeners(g)
+	}
+	for _, l := range listeners {
+		for _, host := range hosts(r.Spec.Hostnames, l.Hostname) {
+			for _, p := range r.paths() {
+				set := routeTarget(g, l, host, p)
+				add(set, RoleHTTPRoute, "accepted", accepted)
+				add(set, RoleHTTPRoute, "gateway_namespace", namespace)
+				add(set, RoleHTTPRoute, "gateway_name", parent.Name)
+				if set[model.AddressLabel] != "" {
+					targets = append(targets, set)
 				}
 			}
 		}
