@@ -6,7 +6,7 @@ version  := github.com/prometheus/common/version
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
-.PHONY: help setup build image test lint fuzz bench gobench e2e demo run pictures clean
+.PHONY: help setup build image test lint fuzz bench gobench e2e kube demo run pictures clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' Makefile
@@ -32,6 +32,9 @@ test: setup ## all tests but the proof of the alerts
 
 e2e: setup ## only the tests with real servers, and the proof of the alerts
 	@scripts/test e2e
+
+kube: setup ## only the tests with a Kubernetes control plane (built once, ten minutes), with a churn of ten minutes
+	@STEADYPROBE_LOOP=10m scripts/test kube
 
 lint: ## format and lint
 	@scripts/lint

@@ -4,92 +4,171 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"log/slog"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/discovery"
-	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/kube"
 	"github.com/steadyprobe/steadyprobe/probe"
+	"github.com/steadyprobe/steadyprobe/probe/record"
 	"github.com/steadyprobe/steadyprobe/web"
+	"github.com/steadyprobe/steadyprobe/workload/notefile"
 )
 
-// churns are the churns of a daemon. They run until they are stopped.
+// churns are the churns of a daemon. They run until they are closed.
 type churns struct {
-	all     atomic.Pointer[[]*churning] // in the order of the configuration
-	ending  []*churning                 // that are gone, and may still put back what they changed; of who reloads
-	running sync.WaitGroup
+	parts  churnParts
+	all    atomic.Pointer[[]*churning] // in the order of the configuration
+	ending []*churning                 // that are gone, and may still put back what they changed; of who reloads
 }
 
-// churning is one churn and the probers that it is tied to.
-type churning struct {
-	config  config.Churn
-	cycle   *churn.Cycle
-	created time.Time
-
-	// Set before it begins.
-	stop  context.CancelFunc
-	ended chan struct{}
-
-	mu      sync.Mutex
-	phase   probe.ChurnPhase
-	probers map[*probe.Prober]struct{}
+// churnParts are what all churns of a daemon are made of.
+type churnParts struct {
+	logger      *slog.Logger
+	clock       probe.Clock
+	convergence *record.Boundaries
+	embedded    churn.Workload // the backends of the demo; nil: this is none
+	notes       string         // folder of the notes of providers that have no place of their own; empty: there is none
+	clusters    *clusters
 }
 
-// Check reports what [Run] refuses of a configuration that is valid: settings
-// that mechanisms of discovery do not understand, as a [*config.Errors], or else
-// churns of backends that only the demo has.
+// Check reports what [Run] refuses of a configuration that is valid, as far as
+// that can be said without connecting to anything: settings that mechanisms of
+// discovery do not understand, as a [*config.Errors], or else churns of backends
+// that only the demo has, and what a cluster would not understand.
 func Check(c *config.Config) error {
 	if _, err := discovery.Prepare(c); err != nil {
 		return err
 	}
 	var all []error
 	for i := range c.Churns {
-		if name := c.Churns[i].Name; c.Churns[i].Embedded != nil {
-			all = append(all, fmt.Errorf("building churn %q: embedded backends exist only in steadyprobe demo; remove the churn, and churn: %s from its targets", name, name))
+		one := &c.Churns[i]
+		switch {
+		case one.Embedded != nil:
+			all = append(all, fmt.Errorf("building churn %q: embedded backends exist only in steadyprobe demo; remove the churn, and churn: %s from its targets", one.Name, one.Name))
+		case one.Kubernetes != nil:
+			o := kubeOptions(one, c.Limits.ChurnNamespaces)
+			if err := o.Validate(); err != nil {
+				all = append(all, fmt.Errorf("building churn %q: %w", one.Name, err))
+			}
 		}
 	}
 	return errors.Join(all...)
 }
 
-func (c *churning) options(d *daemon) churn.Options {
-	o := churn.Options{
-		Name:        c.config.Name,
-		Settle:      c.config.Settle,
-		DryRun:      c.config.DryRun,
-		Workload:    d.embedded,
-		Phase:       c.setPhase,
-		Convergence: d.bounds.Convergence,
-		Logger:      d.options.Logger,
+// checkStorage refuses churns whose notes have no place.
+func checkStorage(c *config.Config, storage string) error {
+	if storage != "" {
+		return nil
 	}
-	for _, s := range c.config.Steps {
-		o.Plan.Steps = append(o.Plan.Steps, churn.Step{Replicas: s.Replicas, Hold: s.Hold})
+	var all []error
+	for i := range c.Churns {
+		if one := &c.Churns[i]; needsStorage(one) {
+			all = append(all, fmt.Errorf("building churn %q: %s has no place of its own for the note of what is to be put back after a crash; name a folder with --storage.path", one.Name, providerName(one)))
+		}
 	}
-	return o
+	return errors.Join(all...)
 }
 
-// close ends all churns, and returns when what they changed is put back.
+// needsStorage reports whether the note of a churn is kept in a file.
+func needsStorage(c *config.Churn) bool { return c.HAProxy != nil || c.Command != nil }
+
+// notesFolder returns the folder of the notes, empty where nothing is stored.
+func notesFolder(storage string) string {
+	if storage == "" {
+		return ""
+	}
+	return filepath.Join(storage, "churns")
+}
+
+// newChurns returns what the churns of a daemon are made of, and no churn.
+func newChurns(d *daemon) *churns {
+	return &churns{parts: churnParts{
+		logger:      d.options.Logger,
+		clock:       d.engine.clock,
+		convergence: d.bounds.Convergence,
+		embedded:    d.embedded,
+		notes:       notesFolder(d.options.Storage.Path),
+		clusters:    newClusters(d.options.Logger, d.options.Version),
+	}}
+}
+
+// list returns the churns that there are.
+func (c *churns) list() []*churning {
+	if all := c.all.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// named returns a churn by its name, nil where there is none.
+func (c *churns) named(name string) *churning {
+	all := c.list()
+	if i := slices.IndexFunc(all, func(one *churning) bool { return one.config.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// close ends all churns at the same time, and returns when what they changed is
+// put back.
 func (c *churns) close() {
-	for _, one := range c.list() {
-		one.stop()
+	all := slices.Concat(c.ending, c.list())
+	for _, one := range all {
+		one.end()
 	}
-	c.running.Wait()
+	for _, one := range all {
+		one.close()
+	}
+	c.parts.clusters.close()
 }
 
-// read fills what the exporter shows.
-func (c *churning) read(s *exporter.ChurnState) {
-	from := churn.Snapshot{Convergence: s.Convergence}
-	c.cycle.Snapshot(&from)
-	s.Baseline, s.Desired, s.Ready, s.Endpoints = from.Baseline, from.Desired, from.Ready, from.Endpoints
-	s.Phase, s.State = from.Phase, from.State.String()
-	s.Steps[exporter.Up], s.Steps[exporter.Down] = from.Steps[churn.Up], from.Steps[churn.Down]
-	s.Convergence[exporter.Up], s.Convergence[exporter.Down] = from.Convergence[churn.Up], from.Convergence[churn.Down]
-	for i := range s.Errors {
-		s.Errors[i] = from.Errors[i+1] // there is no series for "no reason"
+// tellLeft says which notes belong to no churn of the configuration: what they
+// tell of is for people to put back, because how to get at it is not known any
+// more.
+func (c *churns) tellLeft() {
+	if c.parts.notes == "" {
+		return
 	}
-	s.Leader, s.RestorePending, s.LastBeat = true, from.RestorePending, from.LastBeat
+	notes, err := notefile.All(c.parts.notes)
+	if err != nil {
+		c.parts.logger.Error("Notes of earlier churns cannot be looked for", "err", err)
+		return
+	}
+	for _, n := range notes {
+		one := c.named(n.Churn)
+		switch {
+		case n.Err != nil:
+			c.parts.logger.Error("A note of an earlier churn cannot be read: see what its workload has, put it back by hand where need be, then remove the file",
+				"file", n.Path, "churn", n.Churn, "err", n.Err)
+		case n.Note.Held && (one == nil || !needsStorage(&one.config)):
+			c.parts.logger.Error("An earlier churn has left its workload changed, and is no longer configured: configure it again, which puts it back, or put it back by hand and remove the file",
+				"churn", n.Churn, "baseline_replicas", n.Note.Baseline, "set_replicas", n.Note.Set, "original", n.Note.Original, "file", n.Path)
+		}
+	}
+}
+
+// control asks a churn for what somebody wants of it.
+func (c *churns) control(ctx context.Context, name string, do web.Control) error {
+	one := c.named(name)
+	if one == nil {
+		return fmt.Errorf("controlling churn %q: there is none any more", name)
+	}
+	ask, known := map[web.Control]func(context.Context) error{
+		web.Pause: one.cycle.Pause, web.Resume: one.cycle.Resume, web.Restore: one.cycle.Restore,
+	}[do]
+	if !known {
+		return fmt.Errorf("controlling churn %q: nobody knows how to %s", name, do)
+	}
+	err := ask(ctx)
+	if elsewhere, ok := errors.AsType[*churn.NotLeadingError](err); ok {
+		return &web.ControlError{Message: elsewhere.Error()}
+	}
+	return err
 }
 
 // view returns the churns as the page and the API show them.
@@ -97,26 +176,22 @@ func (c *churns) view() []web.Churn {
 	churns := c.list()
 	all := make([]web.Churn, len(churns))
 	for i, one := range churns {
-		var s churn.Snapshot
-		one.cycle.Snapshot(&s)
-		v := web.Churn{
-			Name:           one.config.Name,
-			State:          s.State.String(),
-			Reason:         s.Detail,
-			Phase:          s.Phase.String(),
-			Since:          s.Since,
-			Baseline:       s.Baseline,
-			Desired:        s.Desired,
-			Ready:          s.Ready,
-			ReadyEndpoints: s.Endpoints,
-		}
-		for _, n := range s.Steps {
-			v.Steps += n
-		}
-		for _, h := range s.History {
-			v.History = append(v.History, web.PhaseChange{Phase: h.Phase.String(), From: h.From})
-		}
-		all[i] = v
+		all[i] = one.view()
 	}
 	return all
+}
+
+// kubeOptions returns what a workload of a cluster is made of.
+func kubeOptions(c *config.Churn, namespaces []string) kube.WorkloadOptions {
+	k := c.Kubernetes
+	return kube.WorkloadOptions{
+		Churn:             c.Name,
+		Namespace:         k.Namespace,
+		Workload:          k.Workload,
+		Service:           k.Service,
+		Selector:          k.Selector,
+		AllowedNamespaces: namespaces,
+		AllowAutoscaler:   k.AllowAutoscaler,
+		LeaseDuration:     k.Lease.Duration,
+	}
 }

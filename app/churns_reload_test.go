@@ -95,22 +95,22 @@ func TestReloadOfChurns(t *testing.T) {
 		t.Errorf("scaled %v by reloads that say nothing else of the churn", got)
 	}
 
-	to(parsed(of("5"), "a", ""))
+	to(parsed(of("3"), "a", ""))
 	eventually(t, "the baseline", func() bool { return slices.Equal(calls(), []int{4, 2}) })
 	phases("changed", true, false)
 	if n := len(d.churns.view()); n != 1 {
 		t.Errorf("%d churns are shown, want 1", n)
 	}
 	to(parsed("", "", "")) // before the one of before has put back what it changed
-	to(parsed(of("6"), "a", "a"))
+	to(parsed(of("1"), "a", "a"))
 	if got := calls(); !slices.Equal(got, []int{4, 2}) {
 		t.Errorf("scaled %v while the baseline is restored", got)
 	}
 	close(restore)
-	eventually(t, "the last churn", func() bool { return slices.Equal(calls(), []int{4, 2, 6}) })
+	eventually(t, "the last churn", func() bool { return slices.Equal(calls(), []int{4, 2, 1}) })
 	cancel()
 	d.stop()
-	if got := calls(); !slices.Equal(got, []int{4, 2, 6, 2}) {
+	if got := calls(); !slices.Equal(got, []int{4, 2, 1, 2}) {
 		t.Errorf("scaled %v, want the baseline 2 in the end", got)
 	}
 }

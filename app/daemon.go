@@ -35,7 +35,7 @@ type Options struct {
 	Profiles      bool // of the Go runtime are served
 	// Reload asks for a reload each time that something comes; nil: nothing does.
 	Reload <-chan os.Signal
-	// Lifecycle lets the endpoint be asked for a reload.
+	// Lifecycle lets the endpoint be asked for a reload, and to control churns.
 	Lifecycle bool
 	// AutoReload is how often all files of the configuration are compared with
 	// what they held when it was loaded, and reloaded; 0: never.
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := Check(loaded); err != nil {
+	if err := errors.Join(Check(loaded), checkStorage(loaded, o.Storage.Path)); err != nil {
 		return err
 	}
 	d := &daemon{options: o, config: loaded, loaded: time.Now()}
@@ -129,6 +129,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.engine.close()
+	defer d.churns.close() // where it does not come to an end in order
 	defer d.closeHistory()
 	defer d.closeDiscovery()
 	endpoints, err := d.serve(listeners)
@@ -201,7 +202,7 @@ func (d *daemon) buildTargets() (err error) {
 		return err
 	}
 	d.observer = newObserver(d.engine.clock, d.options.Logger)
-	d.churns = &churns{}
+	d.churns = newChurns(d)
 	d.state.Store(&state{})
 	if d.first, err = d.plan(d.config, nil); err != nil {
 		return err
@@ -218,7 +219,8 @@ func (d *daemon) start(ctx context.Context) {
 	d.observer.start()
 	d.churns.tie(d.first.churns, d.first.after)
 	d.launch(d.first.added, 0)
-	d.churns.start(d.first.churns, d.options.Logger)
+	d.churns.start(d.first.churns)
+	d.churns.tellLeft()
 	d.options.Logger.Info("Probing", "targets", len(d.first.added))
 	d.first = nil
 	d.discovery.Apply(d.sources)

@@ -133,6 +133,8 @@ func (d *daemon) serve(l *listeners) (*endpoints, error) {
 		Targets:      d.viewTargets,
 		Target:       d.viewTargetNamed,
 		Churns:       d.churns.view,
+		Lifecycle:    d.options.Lifecycle,
+		ControlChurn: d.churns.control,
 		Discovery:    d.viewSources,
 		Distribution: d.viewDistribution,
 		Timeline:     d.viewTimeline,

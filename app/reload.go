@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -220,7 +221,7 @@ func (d *daemon) apply(ctx context.Context, p *plan) {
 		pace.wait(ctx, n)
 	}
 	d.launch(p.added, openGap)
-	d.churns.start(p.churns, d.options.Logger)
+	d.churns.start(p.churns)
 }
 
 // revise makes a target what it becomes.
@@ -328,7 +329,7 @@ func (d *daemon) launch(all []*probed, gap time.Duration) {
 // discovered by what it says. An error has changed nothing. It must not be
 // called twice at once.
 func (d *daemon) replace(ctx context.Context, c *config.Config) (*plan, error) {
-	if err := Check(c); err != nil {
+	if err := errors.Join(Check(c), checkStorage(c, d.options.Storage.Path)); err != nil {
 		return nil, err
 	}
 	sources, err := d.sourcesOf(c)
@@ -345,6 +346,7 @@ func (d *daemon) replace(ctx context.Context, c *config.Config) (*plan, error) {
 	}
 	p.after.found = found
 	if err := d.show(p); err != nil {
+		p.churns.discard()
 		return nil, err
 	}
 	d.discovery.Apply(sources)

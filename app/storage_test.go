@@ -137,20 +137,26 @@ func TestHistoryOverAReload(t *testing.T) {
 	}
 }
 
+// Of two daemons in one folder the first one keeps its past. The second one
+// probes all the same, and says so.
 func TestHistoryThatIsInUse(t *testing.T) {
 	door := faultdoor.Listen(t, good())
 	path := t.TempDir()
 	file := configured(t, "targets:\n"+targetOf("one", door.URL("http"), "rate: 10"))
+	failures := func(r *daemonRun) float64 {
+		_, page := get(r.url + "/metrics")
+		return metric(page, "steadyprobe_history_write_failures_total")
+	}
 	first := start(t, stored(file, path))
-	err := Run(t.Context(), stored(file, path))
-	if err == nil || !strings.Contains(err.Error(), "another process writes there") {
-		t.Errorf("a second daemon in the same folder: %v", err)
+	second := start(t, stored(file, path))
+	if got := [...]float64{failures(first), failures(second)}; got != [...]float64{0, 1} {
+		t.Errorf("%v failures of the first and the second daemon in a folder, want 0 and 1", got)
 	}
 	first.stop()
-	if _, page := get(first.url + "/metrics"); strings.Contains(page, "steadyprobe") {
-		t.Error("the first one is still there")
+	third := start(t, stored(file, path))
+	if n := failures(third); n != 0 {
+		t.Errorf("%v failures once the first one is gone", n)
 	}
-	start(t, stored(file, path))
 }
 
 // A folder that cannot be made keeps no request from being sent, and is counted.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/bench/peer"
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
 )
 
 // reference is the row that the others are compared with.
@@ -63,7 +64,7 @@ type bench struct {
 // all runs every case. A tool that fails does not end it.
 func (b *bench) all(ctx context.Context, cases []workload) error {
 	for i := range cases {
-		if err := own(func(o *owner) error { return b.one(ctx, &cases[i], o) }); err != nil {
+		if err := testbed.Hold(func(o *testbed.Holder) error { return b.one(ctx, &cases[i], o) }); err != nil {
 			return fmt.Errorf("measuring %q: %w", cases[i].name, err)
 		}
 	}
@@ -72,7 +73,7 @@ func (b *bench) all(ctx context.Context, cases []workload) error {
 
 // one runs a case: the tools in turn, A B C A B C, so that a change of the
 // machine in between meets all of them. One that has failed is not asked again.
-func (b *bench) one(ctx context.Context, w *workload, o *owner) error {
+func (b *bench) one(ctx context.Context, w *workload, o *testbed.Holder) error {
 	d := w.door(o)
 	out := map[string]bool{}
 	for round := 1; round <= b.rounds; round++ {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/steadyprobe/steadyprobe/bench/peer"
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,7 +69,7 @@ func TestToolsTakeTurns(t *testing.T) {
 		},
 	}
 	d := &fakeDoor{}
-	if err := b.all(t.Context(), []workload{{name: "c", door: func(*owner) door { return d }, columns: []metric{doorRequests}}}); err != nil {
+	if err := b.all(t.Context(), []workload{{name: "c", door: func(*testbed.Holder) door { return d }, columns: []metric{doorRequests}}}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -103,7 +104,7 @@ func TestTheEndOfTheContextEndsTheBench(t *testing.T) {
 		tools: []installed{shell(t, "endless", "exec sleep 60", true)},
 	}
 	d := &fakeDoor{}
-	w := workload{name: "c", door: func(*owner) door {
+	w := workload{name: "c", door: func(*testbed.Holder) door {
 		time.AfterFunc(5*time.Millisecond, cancel)
 		return d
 	}}
@@ -123,42 +124,6 @@ func TestStalls(t *testing.T) {
 	if !slices.Equal(d.stalls, []time.Duration{time.Second}) {
 		t.Errorf("stalls = %v, want one of 1 s", d.stalls)
 	}
-}
-
-func TestOwner(t *testing.T) {
-	var order []string
-	var dir string
-	err := own(func(o *owner) error {
-		dir = o.TempDir()
-		o.Cleanup(func() { order = append(order, "first") })
-		o.Cleanup(func() { o.Fatal("cleaning") })
-		o.Cleanup(func() { order = append(order, "last") })
-		o.Errorf("measuring: %d", 1)
-		if !o.Failed() {
-			t.Error("it has not failed")
-		}
-		o.Fatalf("giving %s", "up")
-		return errors.New("not reached")
-	})
-	if err == nil || err.Error() != "measuring: 1\ngiving up\ncleaning" {
-		t.Errorf("error = %v, want the three that were reported", err)
-	}
-	if !slices.Equal(order, []string{"last", "first"}) {
-		t.Errorf("clean-ups ran as %v, want the last one first", order)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is still there: %v", err)
-	}
-	want := errors.New("of its own")
-	if err := own(func(*owner) error { return want }); !errors.Is(err, want) {
-		t.Errorf("error = %v, want %v", err, want)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a panic of other origin was swallowed")
-		}
-	}()
-	_ = own(func(*owner) error { panic("bug") })
 }
 
 func TestParse(t *testing.T) {

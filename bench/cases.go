@@ -15,7 +15,7 @@ import (
 type workload struct {
 	name    string
 	title   string
-	door    func(*owner) door
+	door    func(*testbed.Holder) door
 	work    peer.Work     // without what depends on the run
 	stalls  bool          // the door stalls, see stallEvery
 	tools   []string      // programs that take part; empty: all that can

@@ -30,7 +30,7 @@ type door interface {
 // plainDoor is an nginx with one worker that answers with 1 KB.
 type plainDoor struct{ *testbed.NGINXServer }
 
-func newPlainDoor(o *owner) door {
+func newPlainDoor(o *testbed.Holder) door {
 	// A connection that is closed after 1,000 requests would be an error to
 	// some tools, and work to all.
 	return plainDoor{testbed.NGINX(o, testbed.NGINXOptions{KeepaliveRequests: math.MaxInt32, KeepaliveTimeout: time.Hour})}
@@ -51,8 +51,8 @@ type tlsDoor struct{ *testbed.HAProxyServer }
 
 // newTLSDoor returns what starts a door with an RSA-2048 certificate, as in the
 // first of the studies that the project repeats.
-func newTLSDoor(versions testbed.TLSVersions, resumes bool) func(*owner) door {
-	return func(o *owner) door {
+func newTLSDoor(versions testbed.TLSVersions, resumes bool) func(*testbed.Holder) door {
+	return func(o *testbed.Holder) door {
 		return tlsDoor{testbed.HAProxy(o, testbed.HAProxyOptions{
 			TLS:          versions,
 			NoResumption: !resumes,

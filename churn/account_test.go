@@ -58,11 +58,17 @@ func TestSnapshotUsesSlicesAgain(t *testing.T) {
 		a.enter(phaseOf(i), time.Now())
 		a.converged(Up, time.Second)
 		a.converged(Down, time.Millisecond)
+		a.felt(felt{time.Second, -1})
+		a.felt(felt{-1, time.Millisecond})
+		a.failedOver(time.Minute)
 	}
 	var s Snapshot
 	a.snapshot(&s, time.Now())
 	if n := testing.AllocsPerRun(100, func() { a.snapshot(&s, time.Now()) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	if s.FirstResponse.Count != 100 || s.LastResponse.Count != 100 || s.Failover.Sum != 6000 {
+		t.Errorf("%d, %d, %v", s.FirstResponse.Count, s.LastResponse.Count, s.Failover.Sum)
 	}
 	if s.Convergence[Up].Count != 100 || s.Convergence[Down].Count != 100 || len(s.History) != 100 {
 		t.Errorf("%d, %d, %d", s.Convergence[Up].Count, s.Convergence[Down].Count, len(s.History))
@@ -83,16 +89,20 @@ func TestSnapshotReason(t *testing.T) {
 	}{
 		{"new", func() {}, Stopped, NoReason, ""},
 		{"cannot begin", func() { a.failed(observing, trouble{Unreachable, "o"}); a.become(Paused, trouble{}) }, Paused, Unreachable, "o"},
-		{"observed", func() { a.observed(all(2), time.Now()) }, Paused, NoReason, ""},
-		{"begins", func() { a.began(2, Running) }, Running, NoReason, ""},
+		{"still not", func() { a.failed(observing, trouble{Unreachable, "p"}) }, Paused, Unreachable, "p"},
+		{"observed", func() { a.succeeded(observing) }, Paused, NoReason, ""},
+		{"paused without a reason", func() { a.become(Paused, trouble{detail: "night"}) }, Paused, NoReason, "night"},
+		{"begins", func() { a.become(Running, trouble{}) }, Running, NoReason, ""},
 		{"scaling fails", func() { a.failed(scaling, trouble{Conflict, "s"}) }, Running, Conflict, "s"},
 		{"observing too", func() { a.failed(observing, trouble{Unreachable, "o"}) }, Running, Unreachable, "o"},
-		{"observed again", func() { a.observed(all(2), time.Now()) }, Running, Conflict, "s"},
-		{"accepted", func() { a.accepted() }, Running, NoReason, ""},
-		{"stuck", func() { a.become(Paused, trouble{Stuck, "5 min"}) }, Paused, Stuck, "5 min"},
+		{"observed again", func() { a.succeeded(observing) }, Running, Conflict, "s"},
+		{"accepted", func() { a.succeeded(scaling) }, Running, NoReason, ""},
+		{"the note cannot be saved", func() { a.failed(noting, trouble{Other, "n"}) }, Running, Other, "n"},
+		{"saved", func() { a.succeeded(noting) }, Running, NoReason, ""},
+		{"stuck", func() { a.count(Stuck); a.become(Paused, trouble{Stuck, "5 min"}) }, Paused, Stuck, "5 min"},
 		{"restoring fails", func() { a.failed(scaling, trouble{Forbidden, "s"}) }, Paused, Stuck, "5 min"},
-		{"ended", func() { a.become(Stopped, trouble{}) }, Stopped, Stuck, "5 min"},
-		{"begins again", func() { a.accepted(); a.began(2, Running) }, Running, NoReason, ""},
+		{"ended", func() { a.ended() }, Stopped, Stuck, "5 min"},
+		{"begins again", func() { a.succeeded(scaling); a.become(Running, trouble{}) }, Running, NoReason, ""},
 	} {
 		step.do()
 		a.snapshot(&s, time.Now())
@@ -100,7 +110,7 @@ func TestSnapshotReason(t *testing.T) {
 			t.Errorf("%s: %v, %v, %q; want %v, %v, %q", step.name, s.State, s.Reason, s.Detail, step.state, step.reason, step.detail)
 		}
 	}
-	want := [NumReasons]uint64{Conflict: 1, Forbidden: 1, Stuck: 1, Unreachable: 2}
+	want := [NumReasons]uint64{Conflict: 1, Forbidden: 1, Other: 1, Stuck: 1, Unreachable: 2} // "still not" is no news
 	if s.Errors != want {
 		t.Errorf("errors %v, want %v", s.Errors, want)
 	}

@@ -2,159 +2,199 @@ package churn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/steadyprobe/steadyprobe/probe"
 )
 
 // beat looks at the workload and does what is due.
 func (c *Cycle) beat(ctx context.Context) {
+	if c.o.Traffic != nil {
+		c.flow.add(time.Now(), c.o.Traffic())
+	}
+	if c.mode == taking {
+		c.takeOver(ctx)
+	}
 	o, err := c.observe(ctx)
-	if err != nil {
+	if errors.Is(err, errLate) {
+		return
+	}
+	if err != nil && reasonOf(err) != Refused {
+		c.outOfSight(ctx, err)
 		return
 	}
 	now := time.Now()
-	if c.mode == beginning {
-		c.begin(o)
+	if !c.seen {
+		c.seen = true
+		if !c.unsure && c.machine.want != o.Desired { // else it may still be scaling to that, since the Run before
+			c.machine = newMachine(c.o.Settle, o.Desired)
+			c.tell(now)
+		}
 	}
-	if c.o.DryRun {
+	c.look(now, o)
+	if err != nil && (c.mode == cycling || c.mode == beginning) {
+		if c.cooldown.reason == Refused { // by a call; now it can be seen when that is over
+			c.cooldown = pause{}
+		}
+		c.yield(trouble{Refused, err.Error()})
+	} else if c.mode == beginning {
+		c.begin(ctx, now, o)
+	}
+	switch {
+	case c.mode == cycling && c.o.DryRun:
 		c.rehearse(now)
-		return
+	case c.mode == cycling:
+		c.cycle(ctx, now, o)
+	case c.mode == resting:
+		c.release(ctx)
+	case c.mode == standby:
+		c.relieve(o)
 	}
-	c.recognise(o)
+	if c.mode == resting || c.mode == beginning {
+		c.saveLater(ctx)
+	}
+	if c.mode == restoring && !c.unsure { // else something was asked for since
+		c.restore(ctx, now, o)
+	}
+}
+
+// look takes what there is.
+func (c *Cycle) look(now time.Time, o Observation) {
+	c.desired = o.Desired
+	if c.o.DryRun && c.mode != restoring {
+		// What others do is none of its phases; only its own restore is followed.
+		if c.machine.phase == probe.Settled {
+			return
+		}
+	} else {
+		c.recognise(o)
+	}
 	converged, settled := c.machine.observe(now, o)
 	if settled && c.stepTaken {
 		c.account.converged(c.direction, converged)
 		c.o.Logger.Debug("a step has settled", "replicas", o.Desired, "converged_after", converged)
+		c.account.felt(c.answers.settled())
 		c.forgetStep()
-		c.unclear = nil // so late, nothing of ours is on its way any more
+		c.unclear, c.open = nil, false // so late, nothing of ours is on its way any more
 	}
 	c.tell(now)
-	if c.mode == cycling {
-		c.cycle(ctx, now, o)
-	}
-	if c.mode == restoring {
-		c.restore(ctx, o)
-	}
-}
-
-// begin takes the baseline.
-func (c *Cycle) begin(o Observation) {
-	c.baseline, c.set = o.Desired, o.Desired
-	c.failures, c.retry = 0, time.Time{}
-	if c.machine.want != o.Desired { // else it may still be scaling to that, since the Run before
-		c.machine = newMachine(c.o.Settle, o.Desired)
-	}
-	c.mode = cycling
-	c.account.began(c.baseline, c.cyclingState())
-	c.o.Logger.Info("churn begins", "baseline_replicas", c.baseline, "dry_run", c.o.DryRun)
-}
-
-func (c *Cycle) cyclingState() State {
-	if c.o.DryRun {
-		return DryRun
-	}
-	return Running
-}
-
-// rehearse says which step would be taken.
-func (c *Cycle) rehearse(now time.Time) {
-	if now.Before(c.course.due) {
-		return
-	}
-	if next := c.course.next().Replicas; next != c.set {
-		c.o.Logger.Info("would scale", "from", c.set, "to", next)
-		c.set = next
-	}
-	c.course.take(now)
 }
 
 // recognise finds out whose count it is that the workload has.
 func (c *Cycle) recognise(o Observation) {
-	if c.unsure && o.Desired != c.machine.want {
+	unsure := c.unsure
+	if unsure && o.Desired != c.machine.want {
 		c.machine.undo()
 	}
 	c.unsure = false
 	switch {
-	case c.mode == resting: // not ours any more, whatever it is
+	case c.mode != cycling && c.mode != restoring: // not ours, whatever it is
+	case c.forced:
+		c.set = o.Desired
 	case o.Desired == c.set:
+		if unsure && c.open && c.asked.kill > 0 && c.mode == cycling {
+			// To kill once more would be one too many, should it still take effect.
+			c.turnBack(trouble{reasonOf(c.errs[scaling]), fmt.Sprint(c.errs[scaling])}, AnnouncePaused)
+		}
+	case c.mode == restoring && (o.Desired == c.baseline || c.changed && c.original != ""): // what was wanted, or a Keeper's to judge
 	case slices.Contains(c.unclear, o.Desired):
+		c.open = false
 		c.accepted(o.Desired)
-	case c.mode == restoring && o.Desired == c.baseline: // what was wanted
+	case c.open && c.between(o.Desired):
+		c.set = o.Desired
 	default:
 		c.leaveAlone(o)
 	}
 }
 
-// leaveAlone gives up a workload that somebody else has scaled.
-func (c *Cycle) leaveAlone(o Observation) {
-	detail := fmt.Sprintf("somebody else changed the desired replicas from %d to %d", c.set, o.Desired)
-	c.o.Logger.Warn("churn stops and leaves the workload alone", "reason", ExternalChange.String(), "detail", detail, "baseline_replicas", c.baseline)
-	c.account.become(Stopped, trouble{ExternalChange, detail})
-	c.rest()
+// between reports whether a count may be of a call that was done in part.
+func (c *Cycle) between(replicas int) bool {
+	_, gradual := c.o.Workload.(Gradual)
+	if _, keeper := c.o.Workload.(Keeper); !gradual && !keeper {
+		return false
+	}
+	return min(c.set, c.asked.to) < replicas && replicas < max(c.set, c.asked.to)
 }
-
-// rest is what follows when there is nothing to restore, or not any more.
-func (c *Cycle) rest() {
-	c.mode = resting
-	c.changed, c.unclear, c.unsure = false, nil, false
-	c.forgetStep()
-	c.course.due = time.Time{}
-	c.account.accepted()
-	c.account.setRestorePending(false)
-}
-
-func (c *Cycle) forgetStep() { c.stepSince, c.stepTaken = time.Time{}, false }
 
 // cycle takes the next step when it is due.
 func (c *Cycle) cycle(ctx context.Context, now time.Time, o Observation) {
 	late := !c.stepSince.IsZero() && now.Sub(c.stepSince) >= c.o.StuckAfter
-	if late && (!c.stepTaken || !c.machine.matching()) {
+	switch {
+	case late && (!c.stepTaken || !c.machine.matching()):
 		c.giveUp(o)
 		return
-	}
-	if c.stepTaken || now.Before(c.course.due) {
+	case c.against(now):
 		return
+	case c.stepTaken || now.Before(c.course.due):
+		c.keepNote(ctx, now)
+		return
+	case c.course.turn():
+		c.account.cycled()
+		if most := c.o.Plan.MaxCycles; most > 0 && c.course.cycles >= most {
+			c.finish()
+			return
+		}
 	}
-	next := c.course.next().Replicas
-	if next == o.Desired {
-		c.course.take(now)
+	c.step(ctx, now)
+}
+
+// step begins the next step.
+func (c *Cycle) step(ctx context.Context, now time.Time) {
+	next := c.course.next()
+	to := next.from(c.set)
+	if to == c.set {
+		c.takeStep(now)
 		return
 	}
 	if c.stepSince.IsZero() {
 		c.stepSince = now
 	}
-	c.scale(ctx, next)
-}
-
-// giveUp goes back to the baseline for good when a step does not converge.
-func (c *Cycle) giveUp(o Observation) {
-	detail := fmt.Sprintf("a step did not converge within %v: %d replicas desired, %d ready, %d endpoints",
-		c.o.StuckAfter, o.Desired, o.Ready, o.Endpoints)
-	c.o.Logger.Warn("churn pauses", "reason", Stuck.String(), "detail", detail)
-	c.account.become(Paused, trouble{Stuck, detail})
-	c.restoreThen(resting)
-}
-
-// restoreThen makes the next beats restore the baseline.
-func (c *Cycle) restoreThen(then mode) {
-	c.mode, c.then = restoring, then
-	c.forgetStep()
-	c.failures, c.retry = 0, time.Time{}
-	c.course.due = time.Time{}
-	c.account.setRestorePending(true)
-}
-
-// restore scales to the baseline, or sees that it is there.
-func (c *Cycle) restore(ctx context.Context, o Observation) {
-	if o.Desired != c.baseline {
-		c.scale(ctx, c.baseline)
+	if to < c.set && !c.mayGoDown(ctx, to) {
 		return
 	}
-	then := c.then
-	c.o.Logger.Info("baseline restored", "baseline_replicas", c.baseline)
-	c.rest()
-	if then == cycling {
-		c.begin(o)
+	c.attempt(ctx, change{to: to, kill: next.Kill})
+}
+
+// takeStep goes on to the step after next, whose hold counts from at.
+func (c *Cycle) takeStep(at time.Time) {
+	c.course.take(at)
+	c.account.setNext(c.course.due, c.course.next())
+}
+
+func (c *Cycle) forgetStep() { c.stepSince, c.stepTaken, c.marked = time.Time{}, false, false }
+
+// mark ends what is known of the step before, once for each step and restore.
+func (c *Cycle) mark(now time.Time, ch change) {
+	if c.marked {
+		return
 	}
+	c.marked = true
+	c.account.felt(c.answers.mark(now, c.set, ch.to))
+	if d := c.outage.mark(now, c.set); d >= 0 {
+		c.account.failedOver(d)
+	}
+}
+
+// rehearse says which step would be taken.
+func (c *Cycle) rehearse(now time.Time) {
+	if c.against(now) || now.Before(c.course.due) {
+		return
+	}
+	if c.course.turn() && c.o.Plan.MaxCycles > 0 && c.course.cycles >= c.o.Plan.MaxCycles {
+		c.finish()
+		return
+	}
+	next := c.course.next()
+	switch to := next.from(c.set); {
+	case next.Kill > 0:
+		c.o.Logger.Info("would kill", "backends", next.Kill, "from", c.set, "to", to)
+		c.set = to
+	case to != c.set:
+		c.o.Logger.Info("would scale", "from", c.set, "to", to)
+		c.set = to
+	}
+	c.takeStep(now)
 }

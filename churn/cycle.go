@@ -4,139 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/probe"
-	"github.com/steadyprobe/steadyprobe/probe/record"
-)
-
-// The defaults of [Options].
-const (
-	DefaultPoll          = 50 * time.Millisecond
-	DefaultCallTimeout   = 10 * time.Second
-	DefaultStuckAfter    = 5 * time.Minute
-	DefaultRestoreWithin = 30 * time.Second
 )
 
 const (
-	// scaleGrace is how much longer a call of Scale may take when the cycle is
-	// told to end. To cut it at once would leave open whether it was done.
+	// scaleGrace is how much longer a call that changes something may take when
+	// the cycle is told to end. To cut it at once would leave open whether it was
+	// done.
 	scaleGrace = time.Second
-	// longestBackOff is the most time between two attempts to scale.
+	// longestBackOff is the most time between two attempts.
 	longestBackOff = 30 * time.Second
+	// patience is how long a workload may be out of sight before the churn is
+	// paused for it.
+	patience = 5 * time.Second
+	// lateness is how long after a call whose outcome is open the baseline must
+	// have been there to be believed: a server that comes back may still find it
+	// in its queue. It is also how old an observation may be that a provider has
+	// kept from before an election.
+	lateness = 2 * time.Second
 )
-
-// Options is what a [Cycle] is made of.
-type Options struct {
-	Name     string // of the churn, required
-	Plan     Plan   // required
-	Workload Workload
-	// Settle is how long everything must have matched before a scaling phase
-	// ends. 0: the phase ends with the first observation that matches.
-	Settle time.Duration
-	// DryRun says what would be scaled and scales nothing.
-	DryRun bool
-	// Phase is told every change of the churn phase, the first being to
-	// [probe.Settled] when Run begins, by the goroutine of Run. A scaling phase
-	// is told before Scale is called, so that no later tick is counted as
-	// settled. It must not block. May be nil.
-	Phase func(probe.ChurnPhase)
-
-	Poll          time.Duration // between two observations; 0: DefaultPoll
-	CallTimeout   time.Duration // of one call of the workload; 0: DefaultCallTimeout
-	StuckAfter    time.Duration // how long a step may take to converge; 0: DefaultStuckAfter
-	RestoreWithin time.Duration // how long Run may take to restore at its end; 0: DefaultRestoreWithin
-
-	Convergence *record.Boundaries // nil: those of record.DefaultBounds
-	Logger      *slog.Logger       // nil: nothing is logged
-}
-
-// complete sets defaults and names everything that is wrong.
-func (o *Options) complete() error {
-	var all []error
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf(format, args...))
-		}
-	}
-	check(o.Name == "", "name: want one")
-	check(o.Workload == nil, "workload: want one")
-	check(o.Settle < 0, "settle %v: want 0s or more", o.Settle)
-	if err := o.Plan.validate(); err != nil {
-		all = append(all, err)
-	}
-	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{"poll", &o.Poll, DefaultPoll},
-		{"call timeout", &o.CallTimeout, DefaultCallTimeout},
-		{"stuck after", &o.StuckAfter, DefaultStuckAfter},
-		{"restore within", &o.RestoreWithin, DefaultRestoreWithin},
-	} {
-		check(*d.value < 0, "%s %v: want more than 0s, or 0s for %v", d.name, *d.value, d.standard)
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-	}
-	if len(all) > 0 {
-		return fmt.Errorf("checking churn %q: %w", o.Name, errors.Join(all...))
-	}
-	if o.Phase == nil {
-		o.Phase = func(probe.ChurnPhase) {}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	o.Logger = o.Logger.With("churn", o.Name)
-	if o.Convergence == nil {
-		o.Convergence = record.DefaultBounds().Convergence
-	}
-	return nil
-}
 
 // mode is what a Cycle is about.
 type mode uint8
 
 const (
-	beginning mode = iota // the baseline is not known
+	standby   mode = iota // another instance churns, or none
+	taking                // elected; the note is not read yet
+	beginning             // it begins as soon as nothing is against it
 	cycling
 	restoring // the baseline
-	resting   // nothing is to be done
+	resting   // nothing is to be done before Resume
 )
 
 // Cycle scales a workload along a plan and puts back what there was before.
-// Snapshot may be called at any time.
+// Snapshot, Pause, Resume and Restore may be called at any time, concurrently.
 type Cycle struct {
-	o       Options
-	running atomic.Bool
-	account *account
+	o        Options
+	account  *account
+	run      atomic.Pointer[running] // nil while Run does not run
+	requests chan request
+	elected  chan *term
 
 	// All that follows belongs to Run. It outlives it: what one Run could not
 	// restore, the next one restores, with the same baseline.
 
+	term     *term     // nil: this instance does not lead
+	identity string    // of this instance, when it led last
+	quiet    time.Time // no baseline is taken before
 	mode     mode
 	then     mode // after restoring
 	machine  machine
+	seen     bool // there was an observation in this Run
 	told     probe.ChurnPhase
 	course   course
-	baseline int
-	changed  bool // by our doing the count is, or may be, another than the baseline
+	flow     flow
+	answers  answers
+	outage   outage
+	marked   bool // of the step or restore under way both were told
 
-	set       int       // the count that was ours when last seen; in a dry run the one we would have set
-	attempted time.Time // when Scale was called last
-	unsure    bool      // it failed, and nothing was observed since
-	unclear   []int     // counts whose Scale failed, and may have taken effect or still may
-	failures  int       // of Scale, in a row
-	retry     time.Time // no attempt to scale before
+	note     Note      // what was saved last, or tried to; without a Notebook only Paused is used
+	renew    time.Time // when it is to be saved again
+	unsaved  bool      // Paused is not what was saved
+	baseline int
+	original string // of a Keeper, since before the first change
+	changed  bool   // by our doing the workload is, or may be, not what it was
+	left     bool   // so it was when somebody else changed it
+	forced   bool   // the baseline is to be restored whoever has changed it
+	putBack  bool   // a call that restores was accepted
+	begun    bool   // it has cycled in this Run
+	restored bool   // in this Run, so that it has to settle before there is a step
+
+	desired   int       // the count that was seen last
+	set       int       // the one of those that was ours; in a dry run the one we would have set
+	attempted time.Time // when the workload was last asked to change
+	asked     change    // what for
+	unsure    bool      // that failed, and nothing was observed since
+	open      bool      // that, or an earlier process's, may take effect yet
+	unclear   []int     // counts whose call failed, and may have taken effect or still may
+	failures  int       // of attempts, in a row
+	retry     time.Time // no attempt before
 
 	stepSince time.Time       // when the step under way was first attempted, zero: none is
-	stepTaken bool            // its Scale was accepted
+	stepTaken bool            // its call was accepted
 	direction Direction       // of it
 	errs      [numCalls]error // of the latest call of each, nil if it succeeded
+
+	unseen    time.Time // since when the workload is out of sight; zero: it is not
+	shown     pause     // why nothing is churned, zero while it is
+	cooldown  pause     // what a pause is for that ends with its time
+	back      time.Time // since when the baseline is there again, while restoring
+	limits    limits
+	rehearsed bool // a dry run was announced
+	refused   int  // the baseline for which the plan was refused; -1: none was
+	refusedAt time.Time
+}
+
+// running is one call of Run.
+type running struct {
+	ending chan struct{} // closed when it is told to end
 }
 
 // New returns a Cycle that does nothing until Run is called. Its error names
@@ -145,55 +114,94 @@ func New(o Options) (*Cycle, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	return &Cycle{o: o, account: newAccount(o.Name, o.Convergence), machine: newMachine(o.Settle, 0)}, nil
+	return &Cycle{
+		o:        o,
+		account:  newAccount(o.Name, o.Convergence),
+		requests: make(chan request),
+		elected:  make(chan *term),
+		machine:  newMachine(o.Settle, 0),
+		course:   course{plan: o.Plan, random: rand.N[time.Duration]},
+		flow:     flow{window: o.Guard.AbortWindow},
+		answers:  answers{backends: o.Backends},
+		outage:   outage{latest: o.LastFailure, traffic: o.Traffic},
+		refused:  -1,
+	}, nil
 }
 
 // Snapshot copies what is known at present into s, whose slices are used again.
 // It never waits for the workload.
-func (c *Cycle) Snapshot(s *Snapshot) { c.account.snapshot(s, time.Now()) }
+func (c *Cycle) Snapshot(s *Snapshot) {
+	c.account.snapshot(s, time.Now())
+	if c.o.Election != nil {
+		s.LeaderName = c.o.Election.Leader()
+	}
+}
 
-// Run observes the baseline and cycles until ctx ends. Then it restores the
+// Run stands for election where there is one, puts back what an earlier process
+// has left, takes the baseline and cycles until ctx ends. Then it restores the
 // baseline where it has changed anything, also when the workload panics, with
-// up to RestoreWithin of its own time, and returns. Errors of the workload are
-// counted, shown and tried again; Run returns one where it never got as far as
-// knowing the baseline, or where restoring failed.
+// up to RestoreWithin of its own time, gives up the lead, and returns. Errors of
+// the workload are counted, shown and tried again; Run returns one where it
+// never got as far as knowing the baseline, or where restoring failed.
 //
 // It may be called again, but not before it has returned. After a restore that
 // failed it begins with that.
 func (c *Cycle) Run(ctx context.Context) (err error) {
-	if !c.running.CompareAndSwap(false, true) {
+	run := &running{ending: make(chan struct{})}
+	if !c.run.CompareAndSwap(nil, run) {
 		return fmt.Errorf("running churn %q: it runs already", c.o.Name)
 	}
-	defer c.running.Store(false)
-	c.course = course{steps: c.o.Plan.Steps}
-	c.forgetStep()
-	c.errs = [numCalls]error{}
-	c.mode = beginning
-	if c.changed {
-		c.account.become(Paused, trouble{})
-		c.restoreThen(cycling)
-	}
-	c.tell(time.Now())
+	defer c.run.Store(nil)
+	resign := c.stand(ctx)
+	defer resign()
+	c.enter()
 	defer func() {
-		if restoreErr := c.end(ctx); restoreErr != nil {
-			err = restoreErr
+		close(run.ending)
+		if endErr := c.end(ctx); endErr != nil {
+			err = endErr
 		}
 	}()
 	for ctx.Err() == nil {
 		c.beat(ctx)
 		c.wait(ctx)
 	}
-	if err := c.errs[observing]; err != nil && c.mode == beginning {
-		return fmt.Errorf("beginning churn %q: %w", c.o.Name, err)
+	for _, which := range [...]call{observing, noting} {
+		if err := c.errs[which]; err != nil && !c.begun && (c.mode == beginning || c.mode == taking) {
+			return fmt.Errorf("beginning churn %q: %w", c.o.Name, err)
+		}
 	}
 	return nil
 }
 
-// wait returns when it is time for the next beat, or when ctx ends.
+// enter is the begin of a Run.
+func (c *Cycle) enter() {
+	c.seen, c.errs, c.unseen, c.shown, c.cooldown = false, [numCalls]error{}, time.Time{}, pause{}, pause{}
+	c.refused, c.restored, c.begun = -1, false, false
+	c.course.restart()
+	c.course.cycles = 0
+	c.flow.forget()
+	c.forgetStep()
+	c.answers.begin(time.Now())
+	c.outage.kill = time.Time{}
+	c.account.lead(c.term != nil)
+	switch {
+	case c.o.DryRun && c.o.Election != nil:
+		c.mode = beginning
+	case c.term == nil:
+		c.mode = standby
+		c.account.become(Standby, trouble{})
+	default:
+		c.takeOffice()
+	}
+	c.tell(time.Now())
+}
+
+// wait returns when it is time for the next beat, when ctx ends, or when
+// somebody wants something.
 func (c *Cycle) wait(ctx context.Context) {
 	now := time.Now()
 	d := c.o.Poll
-	for _, at := range [...]time.Time{c.machine.wake(), c.course.due} {
+	for _, at := range [...]time.Time{c.machine.wake(), c.course.due, c.quiet} {
 		if at.After(now) {
 			d = min(d, at.Sub(now))
 		}
@@ -203,24 +211,38 @@ func (c *Cycle) wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-t.C:
+	case <-c.lost():
+		c.lose()
+	case t := <-c.elected:
+		c.term = t
+		c.account.lead(true)
+		c.takeOffice()
+	case r := <-c.requests:
+		r.answer <- c.obey(ctx, r.order)
 	}
 }
 
 // end restores the baseline at the end of Run.
 func (c *Cycle) end(ctx context.Context) error {
-	defer c.account.become(Stopped, trouble{})
-	if !c.changed {
+	defer c.account.ended()
+	if !c.leads() || !c.owes() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.RestoreWithin)
 	defer cancel()
-	c.restoreThen(resting)
+	if c.changed {
+		c.restoreThen(resting)
+	}
+	c.failures, c.retry = 0, time.Time{}
 	for ctx.Err() == nil {
 		c.beat(ctx)
-		if !c.changed {
+		if !c.owes() {
 			return nil
 		}
 		c.wait(ctx)
+		if !c.leads() {
+			return fmt.Errorf("restoring churn %q: another instance leads now, and restores", c.o.Name)
+		}
 	}
 	err := errors.Join(c.errs[:]...)
 	if err == nil {
@@ -228,3 +250,6 @@ func (c *Cycle) end(ctx context.Context) error {
 	}
 	return fmt.Errorf("restoring churn %q to %d replicas within %v: %w", c.o.Name, c.baseline, c.o.RestoreWithin, err)
 }
+
+// owes reports whether something is to be put back, or a note to be released.
+func (c *Cycle) owes() bool { return c.changed || c.note.Held && c.mode != taking }

@@ -66,6 +66,7 @@ func (b *bench) run(t *testing.T) {
 
 // at waits until a time since the fake was made.
 func (b *bench) at(since time.Duration) {
+	b.publish()
 	time.Sleep(since - time.Since(b.start))
 	synctest.Wait()
 }
@@ -240,34 +241,31 @@ func TestSnapshotOfARunningCycle(t *testing.T) {
 	})
 }
 
-func TestDryRunScalesNothing(t *testing.T) {
+// TestMaxCycles: then the baseline is restored, and nothing more is done.
+func TestMaxCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(2)
-		b := newBench(t, f, func(o *Options) { o.DryRun = true })
+		f, book, all := newFake(3), new(fakeNotebook), new(told)
+		b := newBench(t, f, func(o *Options) {
+			o.Plan.MaxCycles, o.Notebook, o.Announce = 2, book, all.announce
+		})
 		b.run(t)
-		b.at(12 * time.Second)
-		f.set(7) // is nobody's business here
-		b.at(35 * time.Second)
-		s := b.snapshot()
-		if s.State != DryRun || s.Phase != probe.Settled || s.Reason != NoReason || s.Desired != 7 || s.Steps != [NumDirections]uint64{} {
+		b.at(35 * second)
+		if s := b.snapshot(); s.State != Running || s.Cycles != 1 || !s.NextStep.Equal(b.start.Add(40*second)) || s.Next.Replicas != 4 {
 			t.Errorf("%+v", s)
 		}
-		if err := b.stop(); err != nil {
-			t.Error(err)
+		b.at(3 * time.Minute)
+		s := b.snapshot()
+		if s.State != Stopped || s.Reason != NoReason || s.Detail != "all 2 cycles are done" || s.Cycles != 2 || s.RestorePending || book.held().Held || !s.NextStep.IsZero() {
+			t.Errorf("%+v, %+v", s, book.held())
 		}
-		b.wantPhases(t, "0s: settled")
-		b.wantScales(t)
-		if s := b.snapshot(); s.State != Stopped {
-			t.Errorf("state %v at the end", s.State)
+		b.wantScales(t, scaled{0, 4}, scaled{10 * second, 2}, scaled{20 * second, 4}, scaled{30 * second, 2}, scaled{40 * second, 3})
+		f.set(9) // is nobody's business
+		b.at(3*time.Minute + second)
+		if err := b.stop(); err != nil || f.count() != 9 {
+			t.Errorf("%d replicas, %v", f.count(), err)
 		}
-		want := `level=INFO msg="churn begins" baseline_replicas=2 dry_run=true
-level=INFO msg="would scale" from=2 to=4
-level=INFO msg="would scale" from=4 to=2
-level=INFO msg="would scale" from=2 to=4
-level=INFO msg="would scale" from=4 to=2
-`
-		if got := b.log.String(); got != want {
-			t.Errorf("logged\n%s\nwant\n%s", got, want)
+		if got := all.reasons(); got != "ScaledUp ScaledDown ScaledUp ScaledDown Stopped Restored" {
+			t.Errorf("told %s", got)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +13,7 @@ import (
 
 func TestCourse(t *testing.T) {
 	start := time.Now()
-	c := course{steps: []Step{{4, 10 * time.Second}, {2, 3 * time.Second}, {2, time.Second}}}
+	c := course{plan: Plan{Steps: []Step{{Replicas: 4, Hold: 10 * time.Second}, {Replicas: 2, Hold: 3 * time.Second}, {Replicas: 2, Hold: time.Second}}}}
 	for i, want := range []struct {
 		replicas int
 		at       time.Duration // of the scale call
@@ -32,6 +34,41 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// TestCourseCounts cycles once each, when their last hold is over.
+func TestCourseCounts(t *testing.T) {
+	c := course{plan: Plan{Steps: steps(to(4), to(2))}}
+	var turns []bool
+	for range 5 {
+		turns = append(turns, c.turn(), c.turn())
+		c.take(time.Now())
+	}
+	if want := []bool{false, false, false, false, true, false, false, false, true, false}; !slices.Equal(turns, want) || c.cycles != 2 {
+		t.Errorf("turned %v, %d cycles", turns, c.cycles)
+	}
+	c.take(time.Now())
+	if c.restart(); c.turn() || c.index != 0 || !c.due.IsZero() || c.cycles != 2 {
+		t.Errorf("after a restart: %+v", c)
+	}
+}
+
+func TestCourseHasJitter(t *testing.T) {
+	c := course{plan: Plan{Steps: steps(to(4)), Jitter: 10 * ms}, random: rand.N[time.Duration]}
+	start := time.Now()
+	least, most := time.Hour, time.Duration(0)
+	for range 10_000 {
+		c.take(start)
+		extra := c.due.Sub(start) - time.Second
+		least, most = min(least, extra), max(most, extra)
+	}
+	if least < 0 || least > ms || most > 10*ms || most < 9*ms {
+		t.Errorf("from %v to %v more, want from 0s to 10ms", least, most)
+	}
+	c.random = func(below time.Duration) time.Duration { return below - 1 }
+	if c.take(start); c.due.Sub(start) != time.Second+10*ms {
+		t.Errorf("at most %v, want the jitter itself", c.due.Sub(start))
+	}
+}
+
 func TestOptions(t *testing.T) {
 	good := func() Options {
 		return Options{Name: "shop", Plan: upAndDown(time.Second), Workload: newFake(2)}
@@ -48,7 +85,9 @@ func TestOptions(t *testing.T) {
 		{"no workload", func(o *Options) { o.Workload = nil }, []string{`checking churn "shop": workload: want one`}},
 		{"no steps", func(o *Options) { o.Plan = Plan{} }, []string{`checking churn "shop": steps: want at least one`}},
 		{
-			"bad steps", func(o *Options) { o.Plan.Steps = []Step{{-1, time.Second}, {2, 0}, {3, -time.Second}} },
+			"bad steps", func(o *Options) {
+				o.Plan.Steps = []Step{{Replicas: -1, Hold: time.Second}, {Replicas: 2, Hold: 0}, {Replicas: 3, Hold: -time.Second}}
+			},
 			[]string{
 				`checking churn "shop": step 1: -1 replicas: want 0 or more`,
 				`step 2: hold 0s: want more than 0s`,
@@ -66,6 +105,44 @@ func TestOptions(t *testing.T) {
 				`stuck after -1ns: want more than 0s, or 0s for 5m0s`,
 				`restore within -1ns: want more than 0s, or 0s for 30s`,
 			},
+		},
+		{"kills", func(o *Options) {
+			o.Workload = &fakeKiller{newFake(2), nil}
+			o.Plan.Steps[1] = Step{Kill: 1, Hold: time.Second}
+		}, nil},
+		{
+			"kills of what cannot be", func(o *Options) { o.Plan.Steps[1] = Step{Kill: 1, Hold: time.Second} },
+			[]string{`checking churn "shop": step 2: kill 1: this workload cannot stop backends`},
+		},
+		{
+			"bad kills", func(o *Options) {
+				o.Workload = &fakeKiller{newFake(2), nil}
+				o.Plan.Steps = []Step{{Kill: -1, Hold: time.Second}, {Replicas: 2, Kill: 1, Hold: time.Second}}
+			},
+			[]string{
+				`checking churn "shop": step 1: kill -1: want 0 or more`,
+				`step 2: 2 replicas and kill 1: want only one of them`,
+			},
+		},
+		{
+			"bad rest of a plan", func(o *Options) { o.Plan.Jitter, o.Plan.MaxCycles, o.Plan.Hours = -1, -1, &Hours{From: -1} },
+			[]string{
+				`checking churn "shop": jitter -1ns: want 0s or more`,
+				`max cycles -1: want 0 or more`,
+				`hours: from minute -1: want 0 to 1439`,
+			},
+		},
+		{
+			"bad guard", func(o *Options) { o.Guard.Cooldown = -1 },
+			[]string{`checking churn "shop": cooldown -1ns: want 0s or more`},
+		},
+		{
+			"an abort of nothing", func(o *Options) { o.Guard.AbortShare = 0.05 },
+			[]string{`checking churn "shop": abort share 0.05: wants the traffic`},
+		},
+		{
+			"an election without a note", func(o *Options) { o.Election = new(fakeElection).candidate("a") },
+			[]string{`checking churn "shop": election: wants a notebook`},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -61,14 +61,46 @@ type Snapshot struct {
 	Since    time.Time        // when the phase began
 	Baseline int              // replicas before the first change; 0 before it has begun
 
+	// Floor and Ceiling are the limits that were in force when the plan was last
+	// checked; 0 before it has begun.
+	Floor, Ceiling int
+
 	Observation           // the latest one
 	LastBeat    time.Time // when it was made; zero: never
 
-	Steps  [NumDirections]uint64 // of the plan whose scale call was accepted; in a dry run there are none
-	Errors [NumReasons]uint64    // Errors[NoReason] is 0
+	// Leader says that this instance is the one that may change the workload:
+	// while Run runs without an Election, or this instance is elected.
+	Leader     bool
+	LeaderName string // of the elected instance; empty: none is known, or there is no Election
+
+	// NextStep is when the next step is due, zero where none is. A step that has
+	// not settled by then is waited for. Next is that step.
+	NextStep time.Time
+	Next     Step
+	// PausedUntil is when a pause ends by itself at the earliest, zero where it
+	// does not or nobody knows. PausedByHand says that Pause or Restore has asked
+	// for it, and only Resume ends it.
+	PausedUntil  time.Time
+	PausedByHand bool
+
+	Steps  [NumDirections]uint64 // of the plan whose scale call was accepted, kills included; in a dry run there are none
+	Kills  uint64                // steps of Steps[Down] that stopped backends
+	Cycles uint64                // times that the plan was gone through to its end
+	// Errors counts by reason: each time that a churn was paused or stopped for
+	// it, and each time that a call began to fail for it, not every attempt.
+	// Errors[NoReason] is 0.
+	Errors [NumReasons]uint64
 	// Convergence is, for the steps that have settled, the time from the scale
 	// call to the observation with which everything began to match for good.
 	Convergence [NumDirections]record.Distribution
+	// FirstResponse is, for the steps to more replicas of which it is known, the
+	// time from the scale call to the end of the first answer of a new backend;
+	// LastResponse, for the steps to fewer, to the end of the last answer of one
+	// that was removed.
+	FirstResponse, LastResponse record.Distribution
+	// Failover is, for the kills of which it is known, the time from the call to
+	// the end of the last request that failed, 0 where none did.
+	Failover record.Distribution
 	// RestorePending says that the baseline is to be restored, and that it is
 	// not yet, or not known to be.
 	RestorePending bool

@@ -30,6 +30,10 @@ type Workload interface {
 	Scale(ctx context.Context, replicas int) error
 	// Observe returns what is there now. A Scale that was accepted before it is
 	// called shows in Desired, or it would look like somebody else's change.
+	//
+	// [Refused] says that the workload may not be churned, although it can be
+	// seen: the observation beside it is valid, and Scale to the baseline still
+	// works. Beside any other error the observation means nothing.
 	Observe(ctx context.Context) (Observation, error)
 }
 

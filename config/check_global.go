@@ -18,6 +18,7 @@ func (c *checker) limits(l *Limits) {
 	if l.MaxConnections < 1 {
 		c.fail("limits.max_connections", "%d is out of range; write 1 or more", l.MaxConnections)
 	}
+	c.churnNamespaces(l)
 }
 
 func (c *checker) metrics(m *Metrics) {

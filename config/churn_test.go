@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +22,11 @@ churns: [{name: b, embedded: {}, steps: [{replicas: 4, hold: 10s}, {replicas: 0,
 	}
 	want := []Churn{{
 		Name: "b", Embedded: &Embedded{}, Settle: 5 * time.Second, DryRun: true,
-		Steps: []ChurnStep{{Replicas: 4, Hold: 10 * time.Second}, {Replicas: 0, Hold: time.Minute}},
+		Steps:     []ChurnStep{{Replicas: new(4), Hold: 10 * time.Second}, {Replicas: new(0), Hold: time.Minute}},
+		AbortWhen: AbortWhen{Failures: Share{percent: 5}, Window: 30 * time.Second},
+		Cooldown:  10 * time.Minute, StuckAfter: 5 * time.Minute,
 	}}
-	if diff := cmp.Diff(want, config.Churns); diff != "" {
+	if diff := cmp.Diff(want, config.Churns, unexported()); diff != "" {
 		t.Errorf("churns (-want +got):\n%s", diff)
 	}
 	equal(t, "churn of the target", config.Targets[0].Churn, "b")
@@ -31,10 +34,13 @@ churns: [{name: b, embedded: {}, steps: [{replicas: 4, hold: 10s}, {replicas: 0,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, again.Churns); diff != "" {
+	if diff := cmp.Diff(want, again.Churns, unexported()); diff != "" {
 		t.Errorf("churns of what is shown (-want +got):\n%s", diff)
 	}
 }
+
+// unexported lets values be compared that only their own text can make.
+func unexported() cmp.Option { return cmp.AllowUnexported(Share{}) }
 
 // TestChurnsThatDoNotMatch has files whose targets and churns do not go
 // together.
@@ -44,7 +50,7 @@ func TestChurnsThatDoNotMatch(t *testing.T) {
 		var b strings.Builder
 		b.WriteString("churns:\n")
 		for _, name := range names {
-			fmt.Fprintf(&b, "- {name: %s, embedded: {}, steps: [{replicas: 1, hold: 1s}]}\n", name)
+			fmt.Fprintf(&b, "- {name: %s, haproxy: {socket: /s, backend: %[1]s}, steps: [{replicas: 1, hold: 1s}]}\n", name)
 		}
 		return b.String()
 	}
@@ -103,5 +109,84 @@ func TestChurnBomb(t *testing.T) {
 	_, _, err := p.parse([]byte(text))
 	if err == nil || !strings.Contains(err.Error(), "aliases or defaults make the file too large") {
 		t.Errorf("got %.200v, want one that the file is too large", err)
+	}
+}
+
+// TestProviders looks at what a provider is given.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	config, _, err := Load("testdata/good.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hours := config.Churns[0].ActiveHours
+	equal(t, "from", hours.From.Minutes(), 22*60)
+	equal(t, "to", hours.To.Minutes(), 6*60+30)
+	equal(t, "first day", hours.Days[0].Weekday(), time.Monday)
+	equal(t, "time zone", hours.TimeZone.Location().String(), "Europe/Berlin")
+	equal(t, "share", config.Churns[0].AbortWhen.Failures.Ratio(), 0.005)
+	equal(t, "floor", *config.Churns[0].Floor, 0)
+	equal(t, "mode", config.Churns[1].HAProxy.Mode, "drain")
+	equal(t, "killed", config.Churns[1].Steps[1].Kill, 1)
+	equal(t, "no replicas", config.Churns[1].Steps[1].Replicas == nil, true)
+	plain, other := config.Churns[2].Kubernetes, config.Churns[3].Kubernetes
+	equal(t, "kind", plain.Kind(), "deployment")
+	equal(t, "object", plain.Object(), "web")
+	equal(t, "no kubeconfig", plain.KubeconfigFile(), "")
+	equal(t, "lease", plain.Lease.Duration, 15*time.Second)
+	equal(t, "end of the day", config.Churns[2].ActiveHours.To.Minutes(), 24*60)
+	equal(t, "UTC", config.Churns[2].ActiveHours.TimeZone.Location(), time.UTC)
+	equal(t, "kind with its group", other.Kind(), "Rollout.argoproj.io")
+	equal(t, "object with a dot", other.Object(), "web.shop")
+	equal(t, "kubeconfig", other.KubeconfigFile(), filepath.Join("testdata", "token.txt"))
+	c := config.Churns[4].Command
+	want := []string{"/usr/local/bin/scale", "--token=planted-token", "--replicas={replicas}", "web"}
+	if diff := cmp.Diff(want, c.Reveal(c.Scale)); diff != "" {
+		t.Errorf("scale (-want +got):\n%s", diff)
+	}
+	equal(t, "program of a relative path", c.Reveal(c.Read)[0], filepath.Join("testdata", "bin", "count"))
+	equal(t, "program by its name", (&Command{folder: "x"}).Reveal(Argv{NewSecret("count")})[0], "count")
+	equal(t, "shown program", c.Scale.Program(), "/usr/local/bin/scale")
+	if text := fmt.Sprintf("%v %+v %#v %s", config.Churns[4], *c, *c, c.Scale); strings.Contains(text, "planted") {
+		t.Errorf("a secret is printed: %s", text)
+	}
+	again, _, err := Load("testdata/good.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the same", config.Churns[4].Equal(&again.Churns[4]), true)
+	again.Churns[4].Command.Scale[1] = NewSecret("another")
+	equal(t, "another argument", config.Churns[4].Equal(&again.Churns[4]), false)
+}
+
+// TestCanonicalWorkloads writes one workload in several ways.
+func TestCanonicalWorkloads(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ workload, want string }{
+		{"deployment/web", "deployment/web"},
+		{"deploy/web", "deployment/web"},
+		{"Deployments.apps/web", "deployment/web"},
+		{"sts/web", "statefulset/web"},
+		{"dc/web", "deploymentconfig/web"},
+		{"deploymentconfigs.apps.openshift.io/web", "deploymentconfig/web"},
+		{"Rollout.argoproj.io/web", "rollout.argoproj.io/web"},
+		{"deployment.example.com/web", "deployment.example.com/web"},
+	} {
+		equal(t, row.workload, (&Kubernetes{Workload: row.workload}).canonical(), row.want)
+	}
+}
+
+// TestMaskedArguments leaves nothing of an argument but its placeholders.
+func TestMaskedArguments(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ argument, want string }{
+		{"", ""},
+		{"plain", "<secret>"},
+		{"{replicas}", "{replicas}"},
+		{"a{replicas}b{kill}", "<secret>{replicas}<secret>{kill}"},
+		{"{kill}{kill}c", "{kill}{kill}<secret>"},
+		{"{replica}", "<secret>"},
+	} {
+		equal(t, row.argument, maskedArgument(row.argument), row.want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // Masked returns the configuration as YAML, with all defaults filled in and
 // every secret as "<secret>": header values, credentials, bodies, a URL's user
-// info and its query. It can be parsed again.
+// info and its query, arguments of programs. It can be parsed again.
 func (c *Config) Masked() []byte {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
@@ -44,6 +44,12 @@ func encode(v reflect.Value) *yaml.Node {
 		return plain("!!str", x.String())
 	case Group:
 		return plain("!!str", x.String())
+	case Argv:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, text := range x.shown() {
+			n.Content = append(n.Content, quoted(text))
+		}
+		return n
 	case Settings:
 		return x.masked()
 	case encoding.TextMarshaler: // Secret and URL, which mask themselves, and Pattern

@@ -27,6 +27,7 @@ type Limits struct {
 	MaxTotalRate    TotalRate `yaml:"max_total_rate"`    // sum of all rates, requests per second
 	MaxConnections  int       `yaml:"max_connections"`   // sum of all connections
 	AllowClosedLoop bool      `yaml:"allow_closed_loop"` // targets may have the rate "max"
+	ChurnNamespaces []string  `yaml:"churn_namespaces"`  // of a cluster, whose workloads may be churned
 }
 
 // Metrics are the settings of the exporter.

@@ -125,7 +125,8 @@ func churnConvergence() []cog.Builder[dashboard.Panel] {
 	over := func(title, description, metric, by, legend string) *timeseries.PanelBuilder {
 		return latencies(head{title: title, description: description},
 			q(legend+" p50", quantile("0.5", metric, oneChurn, by)),
-			q(legend+" p99", quantile("0.99", metric, oneChurn, by)))
+			q(legend+" p99", quantile("0.99", metric, oneChurn, by))).
+			Span(half)
 	}
 	return panels(
 		over("Convergence", "From the scale call until the ready endpoints matched for good.",
@@ -134,6 +135,8 @@ func churnConvergence() []cog.Builder[dashboard.Panel] {
 			"steadyprobe_churn_first_response_seconds", "job, churn", "first answer"),
 		over("Last answer of a removed backend", "From the scale call to the last answer of a backend that went away: how long the door kept using it. Only where the target reads the backend from the answer.",
 			"steadyprobe_churn_last_response_seconds", "job, churn", "last answer"),
+		over("Fail-over", "From the stop of backends without drain to the last failure that followed: how long users felt it. Only of steps that kill.",
+			"steadyprobe_churn_failover_seconds", "job, churn", "last failure"),
 	)
 }
 

@@ -26,12 +26,13 @@ func wrong(doing string, reason churn.Reason, err error) error {
 	return fmt.Errorf("%s the demo's backends: %w", doing, &churn.Error{Reason: reason, Err: err})
 }
 
-// Backends are the replicas behind the doors of a [World], a churn.Workload.
-// They behave as those of a cluster do: a replica that is scaled away leaves
-// the endpoints at once, gets a moment to finish what it has, and is then
-// stopped, listener and connections; one that is scaled up is a new server with
-// a new address, which takes a moment to become ready and is slow at first.
-// All methods may be called concurrently.
+// Backends are the replicas behind the doors of a [World], a churn.Workload and
+// a churn.Killer. They behave as those of a cluster do: a replica that is scaled
+// away leaves the endpoints at once, gets a moment to finish what it has, and is
+// then stopped, listener and connections; one that is killed resets what it has
+// at once, and stays an endpoint until that is noticed; one that is scaled up is
+// a new server with a new address, which takes a moment to become ready and is
+// slow at first. All methods may be called concurrently.
 type Backends struct {
 	settings settings
 	logger   *slog.Logger
@@ -42,6 +43,7 @@ type Backends struct {
 
 	mu      sync.Mutex
 	wanted  []*replica // oldest first
+	fallen  []*replica // killed, and not yet noticed
 	names   []string   // of all that live, stopping ones too
 	changed chan struct{}
 }
@@ -49,6 +51,8 @@ type Backends struct {
 // replica is one life of a backend.
 type replica struct {
 	name    string
+	alive   context.Context // done when it is to end at once
+	kill    context.CancelFunc
 	wanted  context.Context // done when it is to go
 	dismiss context.CancelFunc
 	address string // empty until it is ready; guarded by Backends.mu
@@ -112,10 +116,49 @@ func (b *Backends) Scale(ctx context.Context, replicas int) error {
 	return nil
 }
 
+// Kill stops the n replicas that were ready last, without drain: their
+// connections are reset, and connecting to them is refused. For a moment the
+// doors still route to them. It returns errors as Scale does.
+func (b *Backends) Kill(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("killing the demo's backends: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.alive.Err() != nil {
+		return wrong("killing", churn.NotFound, errEnded)
+	}
+	rest := len(b.wanted) - n
+	if n < 0 || rest < 0 {
+		return wrong("killing", churn.Refused, fmt.Errorf("there are %d replicas, and %d were asked for", len(b.wanted), n))
+	}
+	for _, r := range b.wanted[rest:] {
+		r.kill()
+		if r.address != "" {
+			b.fallen = append(b.fallen, r)
+			b.running.Go(func() { b.notice(r) })
+		}
+	}
+	clear(b.wanted[rest:])
+	b.wanted = b.wanted[:rest]
+	return nil
+}
+
+// notice takes a killed replica out of the endpoints, after a while.
+func (b *Backends) notice(r *replica) {
+	if !sleep(b.alive, b.settings.timing.notice) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fallen = slices.DeleteFunc(b.fallen, func(f *replica) bool { return f == r })
+	b.publish()
+}
+
 // Observe returns how many replicas there are to be, how many of those are
 // ready, and how many the doors may route to, all of one instant. A stopping
-// replica is no longer among them, although it still finishes what it has. It
-// returns an error where ctx is done or where the world is closed
+// replica is no longer among them, although it still finishes what it has; a
+// killed one is ready until that is noticed. It returns an error where ctx is done or where the world is closed
 // ([churn.NotFound]).
 func (b *Backends) Observe(ctx context.Context) (churn.Observation, error) {
 	if err := ctx.Err(); err != nil {
@@ -152,7 +195,8 @@ func (b *Backends) close() {
 // add returns a new replica that is wanted. The caller holds the mutex.
 func (b *Backends) add() *replica {
 	r := &replica{}
-	r.wanted, r.dismiss = context.WithCancel(b.alive)
+	r.alive, r.kill = context.WithCancel(b.alive)
+	r.wanted, r.dismiss = context.WithCancel(r.alive)
 	for i := 1; r.name == "" || slices.Contains(b.names, r.name); i++ {
 		r.name = "backend-" + strconv.Itoa(i)
 	}
@@ -163,6 +207,7 @@ func (b *Backends) add() *replica {
 
 // forget makes the name of a replica that is gone free for another one.
 func (b *Backends) forget(r *replica) {
+	r.kill()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.names = slices.DeleteFunc(b.names, func(name string) bool { return name == r.name })
@@ -178,11 +223,12 @@ func (b *Backends) ready(r *replica, address string) {
 	}
 }
 
-// publish makes the ready replicas that are wanted the endpoints, and tells
-// who watches. The caller holds the mutex.
+// publish makes the ready replicas that are wanted the endpoints, and those of
+// which nobody knows that they were killed, and tells who watches. The caller
+// holds the mutex.
 func (b *Backends) publish() {
-	routes := make([]string, 0, len(b.wanted))
-	for _, r := range b.wanted {
+	routes := make([]string, 0, len(b.wanted)+len(b.fallen))
+	for _, r := range slices.Concat(b.wanted, b.fallen) {
 		if r.address != "" {
 			routes = append(routes, r.address)
 		}
@@ -220,5 +266,8 @@ func (b *Backends) serve(r *replica, listener net.Listener, born time.Time) {
 	b.logger.Debug("a backend is ready", "backend", r.name)
 	<-r.wanted.Done()
 	b.logger.Debug("a backend stops", "backend", r.name)
-	sleep(b.alive, b.settings.timing.drain)
+	if !sleep(r.alive, b.settings.timing.drain) && b.alive.Err() == nil {
+		b.logger.Debug("a backend was killed", "backend", r.name)
+		s.reset()
+	}
 }

@@ -26,6 +26,7 @@ type settings struct {
 type timing struct {
 	start     time.Duration // from the scale call until a new backend is ready
 	drain     time.Duration // a stopping backend finishes what it has
+	notice    time.Duration // a killed backend stays an endpoint
 	service   time.Duration // a request at a warm backend
 	cold      time.Duration // a new backend is slower for this long
 	coldExtra time.Duration // what its first request takes longer
@@ -39,6 +40,7 @@ func defaults() settings {
 		timing: timing{
 			start:     400 * time.Millisecond,
 			drain:     300 * time.Millisecond,
+			notice:    500 * time.Millisecond,
 			service:   2 * time.Millisecond,
 			cold:      time.Second,
 			coldExtra: 8 * time.Millisecond,

@@ -29,6 +29,7 @@ func quick() settings {
 	s := defaults()
 	s.timing.start = 60 * time.Millisecond
 	s.timing.drain = 250 * time.Millisecond
+	s.timing.notice = 200 * time.Millisecond
 	s.timing.cold = 100 * time.Millisecond
 	s.timing.learn = 450 * time.Millisecond
 	s.timing.reload = 100 * time.Millisecond

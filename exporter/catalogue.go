@@ -103,6 +103,9 @@ const (
 	churnSteps
 	churnErrors
 	churnConvergence
+	churnFirstResponse
+	churnLastResponse
+	churnFailover
 	churnLeader
 	churnRestorePending
 	churnLastBeat

@@ -41,6 +41,9 @@ type ChurnState struct {
 	Steps          [2]uint64              // of the plan whose scale call was accepted, by direction
 	Errors         [NumChurnErrors]uint64 // by ChurnError
 	Convergence    [2]record.Distribution // of the steps that have settled, by direction, on record.Bounds.Convergence
+	FirstResponse  record.Distribution    // scale call to the first answer of a new backend, on the same boundaries
+	LastResponse   record.Distribution    // scale call to the last answer of a removed backend, on the same boundaries
+	Failover       record.Distribution    // from the stop of backends without drain to the last failure, on the same boundaries
 	Leader         bool                   // this process churns, and no other
 	RestorePending bool                   // the baseline is to be restored, and is not yet, or is not known to be
 	LastBeat       time.Time              // when it last looked; zero: never
@@ -116,11 +119,17 @@ func (c *Churn) check() error {
 
 // clear empties s and keeps the room of its slices.
 func (s *ChurnState) clear() {
-	room := s.Convergence
+	room := *s
 	*s = ChurnState{}
-	for i := range room {
-		s.Convergence[i].Classic, s.Convergence[i].Native = room[i].Classic[:0], room[i].Native[:0]
+	of := room.distributions()
+	for i, d := range s.distributions() {
+		d.Classic, d.Native = of[i].Classic[:0], of[i].Native[:0]
 	}
+}
+
+// distributions returns all of them, each time in the same order.
+func (s *ChurnState) distributions() [5]*record.Distribution {
+	return [...]*record.Distribution{&s.Convergence[Up], &s.Convergence[Down], &s.FirstResponse, &s.LastResponse, &s.Failover}
 }
 
 // writeChurn writes all series of one churn.
@@ -149,6 +158,9 @@ func (p *page) writeChurn(c *exposedChurn) {
 		w.count(churnSteps, s.Steps[i], direction)
 		w.histogram(churnConvergence, &s.Convergence[i], direction)
 	}
+	w.histogram(churnFirstResponse, &s.FirstResponse)
+	w.histogram(churnLastResponse, &s.LastResponse)
+	w.histogram(churnFailover, &s.Failover)
 	w.gauge(churnLeader, truth(s.Leader))
 	w.gauge(churnRestorePending, truth(s.RestorePending))
 	w.gauge(churnLastBeat, unixSeconds(s.LastBeat))

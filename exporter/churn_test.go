@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,50 @@ steadyprobe_churn_steps_total{churn="b",direction="up"} 0
 			catalogue[churnConvergence].Name, catalogue[churnLeader].Name, catalogue[churnSteps].Name); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestTimesOfBackends has each of the three times where it belongs, on
+// boundaries that a user added to.
+func TestTimesOfBackends(t *testing.T) {
+	bounds, err := record.NewBounds(record.Additional{Convergence: []float64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Churn{Name: "a", Read: func(s *ChurnState) {
+		s.FirstResponse = distribution(bounds.Convergence, 1500*time.Millisecond)
+		s.LastResponse = distribution(bounds.Convergence, 1500*time.Millisecond, 1500*time.Millisecond)
+		s.Failover = distribution(bounds.Convergence, 400*time.Second)
+	}}
+	o := Options{Histograms: DefaultHistograms()}
+	o.Histograms.Bounds = bounds
+	e := withChurns(t, newExporter(t, o), c)
+	families, err := checked(e).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type found struct {
+		count uint64
+		to2   uint64 // up to 2 s
+	}
+	got := map[string]found{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, b := range m.GetHistogram().GetBucket() {
+				if b.GetUpperBound() == 2 {
+					got[f.GetName()] = found{m.GetHistogram().GetSampleCount(), b.GetCumulativeCount()}
+				}
+			}
+		}
+	}
+	want := map[string]found{
+		"steadyprobe_churn_convergence_seconds":    {},
+		"steadyprobe_churn_first_response_seconds": {1, 1},
+		"steadyprobe_churn_last_response_seconds":  {2, 2},
+		"steadyprobe_churn_failover_seconds":       {1, 0},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

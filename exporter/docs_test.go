@@ -45,7 +45,7 @@ func documentation(t *testing.T) string {
 	}{
 		{"latency, service time, phase, TLS handshake", bounds.Latency},
 		{"lateness, self latency", bounds.Lateness},
-		{"convergence of a churn", bounds.Convergence},
+		{"convergence, first and last response, fail-over of a churn", bounds.Convergence},
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", f.names, strings.Trim(fmt.Sprint(f.bounds.Seconds()), "[]"))
 	}
@@ -171,6 +171,7 @@ const docsChurn = `
 ## Of each churn
 
 Every series carries ` + "`churn`" + `, the name of the churn, besides the labels below, and exists from the start.
+[CHURN.md](CHURN.md) says what a churn does and how these figures come about.
 
 `
 

@@ -234,9 +234,26 @@ var catalogue = [numFamilies]Metric{
 		Help: "Time from the scale call of a step until the ready endpoints matched for good.",
 		Note: "`direction` is `up` or `down`. A step counts once it has settled; one that never did is not observed.",
 	},
+	churnFirstResponse: {
+		Name: "steadyprobe_churn_first_response_seconds", Type: Histogram, Scope: PerChurn,
+		Help: "Time from the scale call of a step to more replicas until the first answer of a new backend.",
+		Note: "Once for each step of which it is known: a target that names the churn has to tell backends apart (`backend`), and each of them " +
+			"has to have answered before often enough, about 20 times.",
+	},
+	churnLastResponse: {
+		Name: "steadyprobe_churn_last_response_seconds", Type: Histogram, Scope: PerChurn,
+		Help: "Time from the scale call of a step to fewer replicas until the last answer of a removed backend.",
+		Note: "Once for each step of which it is known, as with the first response; when the next step begins.",
+	},
+	churnFailover: {
+		Name: "steadyprobe_churn_failover_seconds", Type: Histogram, Scope: PerChurn,
+		Help: "Time from the stop of backends without drain until the last failure that followed.",
+		Note: "Once for each step that kills, when the next one begins; 0 where nothing failed of requests enough. Not where other failures were about.",
+	},
 	churnLeader: {
 		Name: "steadyprobe_churn_leader", Type: Gauge, Scope: PerChurn,
 		Help: "Whether this process is the one that churns the workload.",
+		Note: "Of several instances one is, see CHURN.md.",
 	},
 	churnRestorePending: {
 		Name: "steadyprobe_churn_restore_pending", Type: Gauge, Scope: PerChurn,

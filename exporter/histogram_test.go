@@ -334,11 +334,12 @@ func TestSteadyScrapeAllocates(t *testing.T) {
 	for i := range states {
 		from := &states[i]
 		churns = append(churns, Churn{Name: string(rune('a' + i)), Read: func(s *ChurnState) {
-			room := s.Convergence
+			room := *s
 			*s = *from
-			for i := range room {
-				s.Convergence[i] = room[i]
-				copyTo(&s.Convergence[i], &from.Convergence[i])
+			was, is := room.distributions(), from.distributions()
+			for i, d := range s.distributions() {
+				*d = *was[i]
+				copyTo(d, is[i])
 			}
 		}})
 	}

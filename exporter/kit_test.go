@@ -209,6 +209,10 @@ func testChurn() Churn {
 		up, down := distribution(b, 1500*time.Millisecond, 2*time.Second), distribution(b, 0)
 		copyTo(&s.Convergence[Up], &up)
 		copyTo(&s.Convergence[Down], &down)
+		first, last, over := distribution(b, 2*time.Second, 2*time.Second), distribution(b, 3*time.Second), distribution(b, 0)
+		copyTo(&s.FirstResponse, &first)
+		copyTo(&s.LastResponse, &last)
+		copyTo(&s.Failover, &over)
 		s.Leader, s.RestorePending, s.LastBeat = true, true, testCreated.Add(1500*time.Millisecond)
 	}}
 }

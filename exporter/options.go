@@ -115,7 +115,7 @@ func (h *Histograms) bounds(f family) *record.Boundaries {
 		return h.Bounds.Phase
 	case handshakeTime:
 		return h.Bounds.Handshake
-	case churnConvergence:
+	case churnConvergence, churnFirstResponse, churnLastResponse, churnFailover:
 		return h.Bounds.Convergence
 	default:
 		return h.Bounds.Lateness

@@ -141,10 +141,11 @@ func TestSeriesOfAChurn(t *testing.T) {
 	}{
 		// Single series: baseline, desired, ready, endpoints, leader, restore
 		// pending, last beat = 7. Several: 3 phases, 5 states, 2 directions of
-		// steps, 9 reasons = 19. Convergence in 2 directions, 11 bounds + 3 each.
-		{"classic", true, false, 7 + 19 + 2*14},
-		{"native", false, true, 7 + 19 + 2},
-		{"both", true, true, 7 + 19 + 2*14 + 2},
+		// steps, 9 reasons = 19. Convergence in 2 directions, first and last
+		// response, fail-over: 5 histograms, 11 bounds + 3 each.
+		{"classic", true, false, 7 + 19 + 5*14},
+		{"native", false, true, 7 + 19 + 5},
+		{"both", true, true, 7 + 19 + 5*14 + 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if by, got := seriesOfChurn(t, row.classic, row.native); got != row.want {

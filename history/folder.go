@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // errInUse says that another process has the folder.
@@ -22,7 +24,7 @@ type folder struct {
 	maxAge  time.Duration
 	maxSize int64
 
-	lock  *os.File         // nil: not opened
+	lock  *flock.Flock     // nil: not opened
 	files map[string]int64 // sizes by path below the folder
 	size  int64            // of all
 	sound map[string]bool  // files that this process has found or left in order today
@@ -42,13 +44,12 @@ func (f *folder) open() error {
 	if err := os.MkdirAll(f.path, 0o755); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(f.path, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return fmt.Errorf("making the folder's lock: %w", err)
-	}
-	if err := lockFile(lock); err != nil {
-		_ = lock.Close()
-		return fmt.Errorf("locking %q: %w", f.path, err)
+	lock := flock.New(filepath.Join(f.path, "lock"), flock.SetPermissions(0o644))
+	switch locked, err := lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("locking the folder: %w", err)
+	case !locked:
+		return fmt.Errorf("locking %q: %w", f.path, errInUse)
 	}
 	if err := f.scan(); err != nil {
 		_ = lock.Close()

@@ -18,12 +18,18 @@ func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "by", "it")
 	clock := probe.NewClock()
 	first := opened(t, clock, &lines{}, Options{Path: path})
-	_, err := Open(Options{Path: path, Interval: time.Minute, Clock: clock, Logger: (&lines{}).logger()})
-	if !errors.Is(err, errInUse) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a second one got %v, want that the folder is in use", err)
+	said := &lines{}
+	second := opened(t, clock, said, Options{Path: path})
+	if said := said.with(errInUse.Error()); second.Failures() != 1 || len(said) != 1 || !strings.Contains(said[0], path) {
+		t.Errorf("a second one has failed %d times and says %q, want that the folder is in use", second.Failures(), said)
 	}
 	closeIt(t, first)
-	closeIt(t, opened(t, clock, &lines{}, Options{Path: path}))
+	third := opened(t, clock, &lines{}, Options{Path: path})
+	if n := third.Failures(); n > 0 {
+		t.Errorf("%d failures once the first one is gone", n)
+	}
+	closeIt(t, third)
+	closeIt(t, second)
 }
 
 // old makes logs of so many bytes of days that are over, and files that are none.

@@ -8,7 +8,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -83,9 +82,9 @@ type writing struct {
 }
 
 // Open returns a History without targets, that writes to the folder. It fails
-// where the interval is none, and where another process writes there. A folder
-// that cannot be written to is a failure like any later one: it is reported and
-// counted, and tried again.
+// where the interval is none. A folder that cannot be written to, or that another
+// process writes to, is a failure like any later one: it is reported and counted,
+// and tried again.
 func Open(o Options) (*History, error) {
 	h := &History{
 		options: o,
@@ -100,11 +99,7 @@ func Open(o Options) (*History, error) {
 	}
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
 	h.writer = newWriter(h.folder, o.Clock, o.Logger)
-	err := h.folder.open()
-	if errors.Is(err, errInUse) {
-		return nil, fmt.Errorf("opening the history: %w", err)
-	}
-	if err != nil {
+	if err := h.folder.open(); err != nil {
 		h.failed(nil, err)
 	}
 	go h.run()

@@ -123,6 +123,10 @@ func (o Outcome) Slow() bool {
 	return false
 }
 
+// Own reports whether the probe itself is to blame: it was told to end, or was
+// short of ports or file descriptors.
+func (o Outcome) Own() bool { return o == ScheduleShutdown || o == ConnectLocalResource }
+
 // CloseReason says why a connection ended. The zero value means that it has
 // not.
 type CloseReason uint8

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,10 +16,9 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/steadyprobe/steadyprobe/app"
+	"github.com/steadyprobe/steadyprobe/internal/testbed"
 )
 
 // daemon is a running daemon of this process.
@@ -111,115 +108,20 @@ func (d *daemon) scrape() (scrape, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	return parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	s, err := testbed.ParseScrape(text)
+	return scrape(s), err
 }
 
-// sum adds up the values of a family's series that have all these labels,
-// given as name, value, …; of histograms their counts.
 func (s scrape) sum(name string, labels ...string) float64 {
-	sum := 0.0
-	for _, m := range s[name].GetMetric() {
-		if !hasLabels(m, labels) {
-			continue
-		}
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-	}
-	return sum
+	return testbed.Scrape(s).Sum(name, labels...)
 }
 
-func hasLabels(m *dto.Metric, labels []string) bool {
-	for i := 0; i < len(labels); i += 2 {
-		if label(m, labels[i]) != labels[i+1] {
-			return false
-		}
-	}
-	return true
-}
+func label(m *dto.Metric, name string) string { return testbed.Label(m, name) }
 
-func label(m *dto.Metric, name string) string {
-	for _, p := range m.GetLabel() {
-		if p.GetName() == name {
-			return p.GetValue()
-		}
-	}
-	return ""
-}
+func (s scrape) failures(target string) map[string]uint64 { return testbed.Scrape(s).Failures(target) }
 
-// failures returns the failures of a target so far by stage and reason.
-func (s scrape) failures(target string) map[string]uint64 {
-	by := map[string]uint64{}
-	for _, m := range s["steadyprobe_request_failures_total"].GetMetric() {
-		if n := m.GetCounter().GetValue(); n > 0 && label(m, "target") == target {
-			by[label(m, "failure_stage")+"/"+label(m, "reason")] += uint64(n)
-		}
-	}
-	return by
-}
-
-// checkAccount holds the account of one target in one scrape against what must
-// be true at every instant, and against the account before.
 func (s scrape) checkAccount(target string, before scrape) error {
-	of := func(name string, labels ...string) float64 { return s.sum(name, append(labels, "target", target)...) }
-	scheduled, completed := of("steadyprobe_requests_scheduled_total"), of("steadyprobe_requests_total")
-	inFlight, backlog := of("steadyprobe_requests_in_flight"), of("steadyprobe_requests_backlog")
-	if scheduled != completed+inFlight+backlog {
-		return fmt.Errorf("%s: %v scheduled, but %v completed, %v in flight and %v in the backlog", target, scheduled, completed, inFlight, backlog)
-	}
-	failed := of("steadyprobe_request_failures_total")
-	succeeded := completed - failed
-	if succeeded < 0 {
-		return fmt.Errorf("%s: %v failures of %v requests", target, failed, completed)
-	}
-	// A sample is recorded just before it is counted, and scraped after.
-	slack := inFlight + backlog + 1 + 0.5*of("steadyprobe_target_requests_per_second")
-	for _, h := range []struct {
-		name   string
-		got    float64
-		counts float64
-	}{
-		{"latency of successes", of("steadyprobe_latency_seconds", "outcome", "success"), succeeded},
-		{"latency of failures", of("steadyprobe_latency_seconds", "outcome", "failure"), failed},
-		{"service time of successes", of("steadyprobe_service_time_seconds", "outcome", "success"), succeeded},
-		{"lateness", of("steadyprobe_lateness_seconds"), completed},
-	} {
-		if h.got < h.counts || h.got > h.counts+slack {
-			return fmt.Errorf("%s: %v samples in the histogram of %s, %v counted", target, h.got, h.name, h.counts)
-		}
-	}
-	opened, closed := of("steadyprobe_connections_opened_total"), of("steadyprobe_connections_closed_total")
-	if open := of("steadyprobe_connections"); open != opened-closed {
-		return fmt.Errorf("%s: %v connections opened, %v closed, but %v open", target, opened, closed, open)
-	}
-	for failure := range s.failures(target) {
-		if strings.HasSuffix(failure, "/error") {
-			return fmt.Errorf("%s: failures without a specific reason: %v", target, s.failures(target))
-		}
-	}
-	return s.checkGrowth(before)
-}
-
-// checkGrowth checks that no counter of the program's own has shrunk. Those of
-// an address go with it, and those of a target.
-func (s scrape) checkGrowth(before scrape) error {
-	for name, family := range before {
-		if family.GetType() != dto.MetricType_COUNTER || !strings.HasPrefix(name, "steadyprobe_") || strings.HasPrefix(name, "steadyprobe_address_") {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if name := label(m, "target"); name != "" && s.sum("steadyprobe_target_info", "target", name) == 0 {
-				continue
-			}
-			var labels []string
-			for _, p := range m.GetLabel() {
-				labels = append(labels, p.GetName(), p.GetValue())
-			}
-			if now := s.sum(name, labels...); math.IsNaN(now) || now < m.GetCounter().GetValue() {
-				return fmt.Errorf("%s%v went from %v to %v", name, labels, m.GetCounter().GetValue(), now)
-			}
-		}
-	}
-	return nil
+	return testbed.Scrape(s).CheckAccount(target, testbed.Scrape(before))
 }
 
 // watch scrapes the daemon again and again and checks the accounts of targets,

@@ -18,7 +18,7 @@ const pathAPI = "api/v1/"
 // maxAnswers is how many questions to the API are answered at once.
 const maxAnswers = 8
 
-// maxNamed is how many targets an error names at most.
+// maxNamed is how many targets or churns an error names at most.
 const maxNamed = 10
 
 // api answers below /api/v1/, in the envelope of Prometheus's HTTP API
@@ -29,18 +29,23 @@ type api struct{ options *Options }
 type route struct {
 	path   string // a pattern of [http.ServeMux], relative
 	answer func(*http.Request) (any, error)
+	acts   bool // it changes something, and answers POST only
 }
 
 func (a *api) routes() []route {
-	return []route{
-		{pathAPI + "status", a.status},
-		{pathAPI + "targets", a.targets},
-		{pathAPI + "targets/{name}", a.target},
-		{pathAPI + "targets/{name}/distribution", a.distribution},
-		{pathAPI + "targets/{name}/timeline", a.timeline},
-		{pathAPI + "churns", a.churns},
-		{pathAPI + "discovery", a.discovery},
+	routes := []route{
+		{path: pathAPI + "status", answer: a.status},
+		{path: pathAPI + "targets", answer: a.targets},
+		{path: pathAPI + "targets/{name}", answer: a.target},
+		{path: pathAPI + "targets/{name}/distribution", answer: a.distribution},
+		{path: pathAPI + "targets/{name}/timeline", answer: a.timeline},
+		{path: pathAPI + "churns", answer: a.churns},
+		{path: pathAPI + "discovery", answer: a.discovery},
 	}
+	for _, do := range Controls() {
+		routes = append(routes, route{path: pathAPI + "churns/{name}/" + string(do), answer: a.control(do), acts: true})
+	}
+	return routes
 }
 
 // register adds the API to mux, with JSON for whatever goes wrong below it.
@@ -48,7 +53,7 @@ func (a *api) register(mux *http.ServeMux) {
 	inner := http.NewServeMux()
 	routes := a.routes()
 	for _, r := range routes {
-		inner.Handle("/"+r.path, a.serve(r.answer))
+		inner.Handle("/"+r.path, a.serve(&r))
 	}
 	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		paths := make([]string, len(routes))
@@ -83,14 +88,19 @@ func notFound(format string, v ...any) *apiError {
 // plainText is an answer that is no JSON.
 type plainText []byte
 
-func (a *api) serve(answer func(*http.Request) (any, error)) http.Handler {
+func (a *api) serve(to *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		switch read := r.Method == http.MethodGet || r.Method == http.MethodHead; {
+		case to.acts && r.Method != http.MethodPost:
+			w.Header().Set("Allow", "POST")
+			a.fail(w, &apiError{http.StatusMethodNotAllowed, "method_not_allowed", "this changes something; use POST"})
+			return
+		case !to.acts && !read:
 			w.Header().Set("Allow", "GET, HEAD")
-			a.fail(w, &apiError{http.StatusMethodNotAllowed, "method_not_allowed", "the API is read only; use GET or HEAD"})
+			a.fail(w, &apiError{http.StatusMethodNotAllowed, "method_not_allowed", "this is read only; use GET or HEAD"})
 			return
 		}
-		data, err := answer(r)
+		data, err := to.answer(r)
 		if err != nil {
 			a.fail(w, err)
 			return
@@ -160,10 +170,19 @@ func (a *api) churns(*http.Request) (any, error) {
 	churns := a.options.Churns()
 	whole := make([]Churn, len(churns))
 	for i := range churns {
-		whole[i] = churns[i]
-		whole[i].History = list(whole[i].History)
+		whole[i] = churns[i].whole()
 	}
 	return whole, nil
+}
+
+// whole returns c with nothing that JSON would show as null, but for instants
+// and the next step.
+func (c Churn) whole() Churn {
+	c.Targets, c.History = list(c.Targets), list(c.History)
+	if c.Errors == nil {
+		c.Errors = map[string]uint64{}
+	}
+	return c
 }
 
 // windows are the windows that latencies are kept for, the first is the
@@ -224,20 +243,27 @@ func (a *api) timeline(r *http.Request) (any, error) {
 // noTarget says which targets there are.
 func (a *api) noTarget(name string) error {
 	targets := a.options.Targets()
-	if len(targets) == 0 {
-		return notFound("there is no target %q; there are no targets", name)
+	names := make([]string, len(targets))
+	for i := range targets {
+		names[i] = targets[i].Name
 	}
-	var names strings.Builder
-	for i := range targets[:min(len(targets), maxNamed)] {
-		if i > 0 {
-			names.WriteString(", ")
-		}
-		names.WriteString(strconv.Quote(targets[i].Name))
+	return noneNamed("target", name, names)
+}
+
+// noneNamed says which of a kind there are, the first ones of many.
+func noneNamed(kind, name string, names []string) error {
+	if len(names) == 0 {
+		return notFound("there is no %s %q; there are no %[1]ss", kind, name)
 	}
-	if more := len(targets) - maxNamed; more > 0 {
-		fmt.Fprintf(&names, " and %d more, see /%stargets", more, pathAPI)
+	quoted := make([]string, min(len(names), maxNamed))
+	for i := range quoted {
+		quoted[i] = strconv.Quote(names[i])
 	}
-	return notFound("there is no target %q; there are %s", name, names.String())
+	those := strings.Join(quoted, ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		those += fmt.Sprintf(" and %d more, see /%s%ss", more, pathAPI, kind)
+	}
+	return notFound("there is no %s %q; there are %s", kind, name, those)
 }
 
 func parse(r *http.Request) (url.Values, error) {

@@ -54,6 +54,27 @@ const apiTargetJSON = `{"name":"shop","url":"https://shop.example.com/a","labels
 	`"churn_phases":[{"phase":"settled","completed":10,"failed":2,` +
 	`"failures":[{"failure_stage":"read","reason":"timeout","total":2,"last_5m":0}],"latency":[{"q":0.99,"seconds":null}]}]}`
 
+// apiChurn is a churn with a figure in every field.
+func apiChurn() Churn {
+	return Churn{
+		Name: "web", Workload: "deployment/web in namespace shop", Targets: []string{"shop"}, State: "running", Cause: "conflict", Reason: "again",
+		Phase: "settled", Since: testStart, Baseline: 4, Desired: 2, Ready: 2, ReadyEndpoints: 3, Floor: 2, Ceiling: 8, Steps: 7, Kills: 1, Cycles: 3,
+		Leader: true, LeaderName: "probe-0", RestorePending: true, LastBeat: Time{testStart}, Next: &NextStep{At: testNow, Replicas: 4},
+		PausedByHand: true, PausedUntil: Time{testNow}, Errors: map[string]uint64{"conflict": 2}, History: []PhaseChange{{"settled", testStart}},
+	}
+}
+
+const apiChurnJSON = `{"name":"web","workload":"deployment/web in namespace shop","targets":["shop"],"state":"running","cause":"conflict","reason":"again",` +
+	`"phase":"settled","since":"2026-11-30T17:08:05Z","baseline_replicas":4,"desired_replicas":2,"ready_replicas":2,"ready_endpoints":3,` +
+	`"floor_replicas":2,"ceiling_replicas":8,"steps":7,"kills":1,"cycles":3,"leader":true,"leader_name":"probe-0","restore_pending":true,` +
+	`"last_beat":"2026-11-30T17:08:05Z","next_step":{"at":"2026-11-30T19:21:05Z","replicas":4,"kill":0},"paused_by_hand":true,` +
+	`"paused_until":"2026-11-30T19:21:05Z","errors":{"conflict":2},"history":[{"phase":"settled","from":"2026-11-30T17:08:05Z"}]}`
+
+// emptyChurnJSON is a churn named b of which nothing is known yet.
+const emptyChurnJSON = `{"name":"b","workload":"","targets":[],"state":"","phase":"","since":"0001-01-01T00:00:00Z","baseline_replicas":0,` +
+	`"desired_replicas":0,"ready_replicas":0,"ready_endpoints":0,"floor_replicas":0,"ceiling_replicas":0,"steps":0,"kills":0,"cycles":0,` +
+	`"leader":false,"leader_name":"","restore_pending":false,"last_beat":null,"next_step":null,"paused_by_hand":false,"paused_until":null,"errors":{},"history":[]}`
+
 // emptyTargetJSON is a target of which nothing is known yet.
 const emptyTargetJSON = `{"name":"new","url":"","labels":{},"loop":"","rate":0,"rate_kept":0,` +
 	`"condition":{"state":"","since":"0001-01-01T00:00:00Z"},"scheduled":0,"completed":0,"in_flight":0,"backlog":0,` +
@@ -71,7 +92,7 @@ func TestAPI(t *testing.T) {
 	full := func(k *kit) { k.targets = []Target{apiTarget()} }
 	const window = `there is no window "2m"; there are 5m, 1m, 1h`
 	paths := "/api/v1/status, /api/v1/targets, /api/v1/targets/{name}, /api/v1/targets/{name}/distribution, " +
-		"/api/v1/targets/{name}/timeline, /api/v1/churns"
+		"/api/v1/targets/{name}/timeline, /api/v1/churns, /api/v1/discovery, /api/v1/churns/{name}/pause, /api/v1/churns/{name}/resume, /api/v1/churns/{name}/restore"
 	for _, row := range []struct {
 		name, method, path string
 		change             func(*kit)
@@ -97,13 +118,8 @@ func TestAPI(t *testing.T) {
 				k.targets = append(k.targets, Target{Name: fmt.Sprint(i)})
 			}
 		}, 404, failure("not_found", `there is no target "x"; there are "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" and 2 more, see /api/v1/targets`)},
-		{"churns", "GET", "churns", func(k *kit) {
-			k.churns = []Churn{{Name: "web", State: "running", Phase: "settled", Since: testStart, Baseline: 4, Desired: 2, Ready: 2,
-				ReadyEndpoints: 3, Steps: 7, History: []PhaseChange{{"settled", testStart}}}, {Name: "b", Reason: "lost"}}
-		}, 200, success(`[{"name":"web","state":"running","phase":"settled","since":"2026-11-30T17:08:05Z","baseline_replicas":4,` +
-			`"desired_replicas":2,"ready_replicas":2,"ready_endpoints":3,"steps":7,"history":[{"phase":"settled","from":"2026-11-30T17:08:05Z"}]},` +
-			`{"name":"b","state":"","reason":"lost","phase":"","since":"0001-01-01T00:00:00Z","baseline_replicas":0,` +
-			`"desired_replicas":0,"ready_replicas":0,"ready_endpoints":0,"steps":0,"history":[]}]`)},
+		{"churns", "GET", "churns", func(k *kit) { k.churns = []Churn{apiChurn(), {Name: "b", Cause: "unreachable", Reason: "lost"}} }, 200,
+			success("[" + apiChurnJSON + "," + strings.Replace(emptyChurnJSON, `"state":""`, `"state":"","cause":"unreachable","reason":"lost"`, 1) + "]")},
 		{"no churns", "GET", "churns", nil, 200, success("[]")},
 		{"timeline", "GET", "targets/shop/timeline?span=10s", func(k *kit) {
 			full(k)
@@ -126,8 +142,8 @@ func TestAPI(t *testing.T) {
 		{"unknown path", "GET", "target", nil, 404, failure("not_found", `there is no "/api/v1/target"; there are `+paths)},
 		{"nothing", "GET", "", nil, 404, failure("not_found", `there is no "/api/v1/"; there are `+paths)},
 		{"below a target", "DELETE", "targets/a/b", nil, 404, failure("not_found", `there is no "/api/v1/targets/a/b"; there are `+paths)},
-		{"post", "POST", "targets", nil, 405, failure("method_not_allowed", "the API is read only; use GET or HEAD")},
-		{"delete", "DELETE", "targets/shop/distribution", full, 405, failure("method_not_allowed", "the API is read only; use GET or HEAD")},
+		{"post", "POST", "targets", nil, 405, failure("method_not_allowed", "this is read only; use GET or HEAD")},
+		{"delete", "DELETE", "targets/shop/distribution", full, 405, failure("method_not_allowed", "this is read only; use GET or HEAD")},
 		{"figure that JSON has not", "GET", "status", func(k *kit) { k.status.Trust.SelfLatency[0].Q = math.NaN() }, 500,
 			failure("internal", "the question cannot be answered; see the log")},
 	} {

@@ -172,8 +172,14 @@ type ChurnPhase struct {
 
 // Churn is one churn as the page and the API show it.
 type Churn struct {
-	Name           string    `json:"name"`
-	State          string    `json:"state"` // running, dry_run, standby, paused or stopped
+	Name     string   `json:"name"`
+	Workload string   `json:"workload"` // what it scales, for people
+	Targets  []string `json:"targets"`  // that name it
+	State    string   `json:"state"`    // running, dry_run, standby, paused or stopped
+	// Cause is why it does not run, or which error it meets at present, from a
+	// closed list; empty where all is well, and where there is no error: somebody
+	// asked for a pause, it is not the time. Reason says it in words.
+	Cause          string    `json:"cause,omitempty"`
 	Reason         string    `json:"reason,omitempty"`
 	Phase          string    `json:"phase"`
 	Since          time.Time `json:"since"` // of the phase
@@ -181,10 +187,41 @@ type Churn struct {
 	Desired        int       `json:"desired_replicas"`
 	Ready          int       `json:"ready_replicas"`
 	ReadyEndpoints int       `json:"ready_endpoints"`
-	Steps          uint64    `json:"steps"` // begun
+	Floor          int       `json:"floor_replicas"`   // 0 before it has begun
+	Ceiling        int       `json:"ceiling_replicas"` // 0 before it has begun
+	Steps          uint64    `json:"steps"`            // begun, those that kill included
+	Kills          uint64    `json:"kills"`            // steps that stopped backends without drain
+	Cycles         uint64    `json:"cycles"`           // times that all steps were gone through
+	Leader         bool      `json:"leader"`           // this instance may change the workload
+	LeaderName     string    `json:"leader_name"`      // who may, of several instances; empty where that is not known, or there is no other
+	RestorePending bool      `json:"restore_pending"`  // the baseline is to be put back, and is not yet, or is not known to be
+	LastBeat       Time      `json:"last_beat"`        // when it last looked at the workload; null before it did
+	Next           *NextStep `json:"next_step"`        // null where none is due
+	PausedByHand   bool      `json:"paused_by_hand"`   // and only a request resumes it
+	PausedUntil    Time      `json:"paused_until"`     // when the pause ends by itself at the earliest; null where it does not, or nobody knows
+	// Errors is what kept it from its steps by cause, those that happened.
+	Errors map[string]uint64 `json:"errors"`
 	// History is the phases of the last hour, oldest first; the last one is the
 	// present one.
 	History []PhaseChange `json:"history"`
+}
+
+// NextStep is what a churn does next.
+type NextStep struct {
+	At       time.Time `json:"at"`       // a step that has not settled by then is waited for
+	Replicas int       `json:"replicas"` // to scale to, where none are killed
+	Kill     int       `json:"kill"`     // how many backends are stopped without drain; 0: none
+}
+
+// Time is an instant, which JSON shows as null where it is zero: there is none.
+type Time struct{ time.Time }
+
+// MarshalJSON writes the instant as RFC 3339 has it.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return t.Time.MarshalJSON()
 }
 
 // PhaseChange is the begin of a churn phase.

@@ -115,13 +115,6 @@ type phaseView struct {
 	Worst, Failing                                          bool
 }
 
-type churnView struct {
-	Name, State, Reason, Phase          string
-	Since                               instant
-	Baseline, Desired, Ready, Endpoints int
-	Steps                               string
-}
-
 func newView(o *Options, p *plots) *view {
 	s, targets := o.Status(), o.Targets()
 	v := &view{
@@ -362,13 +355,6 @@ func topReasons(t *Target, failures []Failure) string {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func newChurnView(c *Churn, now time.Time) churnView {
-	return churnView{
-		Name: c.Name, State: words(c.State), Reason: c.Reason, Phase: words(c.Phase), Since: instantOf(c.Since, now),
-		Baseline: c.Baseline, Desired: c.Desired, Ready: c.Ready, Endpoints: c.ReadyEndpoints, Steps: count(c.Steps),
-	}
 }
 
 // shardText says which of several processes this is.

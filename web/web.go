@@ -44,6 +44,11 @@ type Options struct {
 	Target     func(name string) (t Target, ok bool)
 	Churns     func() []Churn  // in the order of the configuration
 	Discovery  func() []Source // in the order of the configuration; nil: there is none
+	// Lifecycle lets who may ask the API control the churns by ControlChurn,
+	// which returns when the churn has accepted, and whose error may be a
+	// [ControlError]. Without it ControlChurn may be nil.
+	Lifecycle    bool
+	ControlChurn func(ctx context.Context, churn string, do Control) error
 	// Distribution returns the latencies of a target's window (1 m, 5 m or 1
 	// h), ascending, as exact as they are kept; false: there is no such target or
 	// window.
@@ -71,12 +76,15 @@ func (o *Options) validate() error {
 		return errors.New("there is no configuration to show")
 	case o.Status == nil, o.Targets == nil, o.Target == nil, o.Churns == nil, o.Distribution == nil, o.Timeline == nil:
 		return errors.New("there is nothing that tells what to show")
+	case o.Lifecycle && o.ControlChurn == nil:
+		return errors.New("there is nothing that controls the churns")
 	}
 	return o.Health.validate()
 }
 
 // New returns the handler of the main listen address. All paths answer GET and
-// HEAD only, but for that of a reload. It fails where an option is missing.
+// HEAD only, but for that of a reload and those that control churns. It fails
+// where an option is missing.
 func New(o Options) (http.Handler, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("setting up the web handler: %w", err)

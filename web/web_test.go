@@ -62,6 +62,9 @@ type kit struct {
 	cells    func(target string, window time.Duration) []Cell
 	timeline func(target string, span time.Duration) Timeline
 	log      bytes.Buffer
+
+	lifecycle bool
+	control   func(churn string, do Control) error
 }
 
 func newKit() *kit {
@@ -98,7 +101,14 @@ func (k *kit) options() Options {
 			}
 			return Target{}, false
 		},
-		Churns: func() []Churn { return k.churns },
+		Churns:    func() []Churn { return k.churns },
+		Lifecycle: k.lifecycle,
+		ControlChurn: func(ctx context.Context, churn string, do Control) error {
+			if _, limited := ctx.Deadline(); !limited {
+				return errors.New("there is no limit to the time it may take")
+			}
+			return k.control(churn, do)
+		},
 		Distribution: func(name string, window time.Duration) ([]Cell, bool) {
 			return k.cells(name, window), k.has(name)
 		},
@@ -291,6 +301,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no status", func(o *Options) { o.Status = nil }, "there is nothing that tells what to show"},
 		{"no targets", func(o *Options) { o.Targets = nil }, "there is nothing that tells what to show"},
 		{"no churns", func(o *Options) { o.Churns = nil }, "there is nothing that tells what to show"},
+		{"no control", func(o *Options) { o.Lifecycle, o.ControlChurn = true, nil }, "there is nothing that controls the churns"},
 		{"no distribution", func(o *Options) { o.Distribution = nil }, "there is nothing that tells what to show"},
 		{"no timeline", func(o *Options) { o.Timeline = nil }, "there is nothing that tells what to show"},
 		{"no pacer", func(o *Options) { o.Health.SinceWake = nil }, "there is nothing that tells the health"},

@@ -35,7 +35,7 @@ func addCheck(kp *kingpin.Application, stdout io.Writer, _ *console) (string, co
 }
 
 // check writes what is wrong with a file in the order of its lines, or that it
-// is valid, and reports which.
+// is valid and what its churns would do, and reports which.
 func check(stdout io.Writer, file string) bool {
 	loaded, warnings, err := config.Load(file)
 	if err == nil {
@@ -73,5 +73,8 @@ func check(stdout io.Writer, file string) bool {
 		sources = fmt.Sprintf(", sources: %d", n)
 	}
 	fmt.Fprintf(stdout, "%s: valid, targets: %d%s\n", file, len(loaded.Targets), sources)
+	for _, sentence := range app.Describe(loaded) {
+		fmt.Fprintf(stdout, "%s: %s\n", file, sentence)
+	}
 	return true
 }

@@ -181,6 +181,16 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
+func holds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: holds FILE TEXT")
+	}
+	poll(ts, args[0]+" to hold "+args[1], func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.TrimSpace(string(text)) == args[1]
+	})
+}
+
 func listen(ts *testscript.TestScript, neg bool, args []string) net.Listener {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport NAME, or busyport NAME")
@@ -202,23 +212,27 @@ func busyPort(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { _ = l.Close() })
 }
 
-func get(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 || len(args) > 2 {
-		ts.Fatalf("usage: get URL [STATUS]")
-	}
-	want, err := strconv.Atoi(cmp.Or(strings.Join(args[1:], ""), "200"))
-	ts.Check(err)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
-	var body []byte
-	poll(ts, args[0], func() bool {
-		answer, err := client.Get(args[0])
-		if err != nil {
-			return false
+func asked(method string) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) == 0 || len(args) > 2 {
+			ts.Fatalf("usage: get URL [STATUS], or post")
 		}
-		body, err = io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		return err == nil && answer.StatusCode == want
-	})
-	_, err = ts.Stdout().Write(body)
-	ts.Check(err)
+		want, err := strconv.Atoi(cmp.Or(strings.Join(args[1:], ""), "200"))
+		ts.Check(err)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		var body []byte
+		poll(ts, args[0], func() bool {
+			question, err := http.NewRequest(method, args[0], nil)
+			ts.Check(err)
+			answer, err := client.Do(question)
+			if err != nil {
+				return false
+			}
+			body, err = io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			return err == nil && answer.StatusCode == want
+		})
+		_, err = ts.Stdout().Write(body)
+		ts.Check(err)
+	}
 }

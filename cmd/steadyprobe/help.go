@@ -134,12 +134,14 @@ Examples:
   steadyprobe                                    # reads steadyprobe.yml
   steadyprobe --config.file=doors.yml --web.listen-address=127.0.0.1:9999
   steadyprobe --web.config.file=web.yml --web.health.listen-address=:10116
+  steadyprobe --storage.path=/var/lib/steadyprobe --web.enable-lifecycle
   steadyprobe --config.auto-reload-interval=30s  # reloads what has changed
 
 ` + exitCodes
 
 const checkHelp = `Reads each file as the daemon does, the files that it names included, and tells
-all that is wrong with it at once, with line and field. Sends nothing.
+all that is wrong with it at once, with line and field, and what each churn would
+do. Sends nothing.
 
 Examples:
   steadyprobe check steadyprobe.yml

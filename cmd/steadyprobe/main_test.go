@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -27,6 +28,8 @@ import (
 //	freeport NAME              sets $NAME to a port that is free
 //	busyport NAME              sets $NAME to a port that somebody listens on
 //	get URL [STATUS]           waits until URL answers so (200); the body is stdout
+//	post URL [STATUS]          the same for POST
+//	holds FILE TEXT            waits until that is all that the file holds
 //	term                       sends SIGTERM to the programs in the background
 //	hup                        sends SIGHUP to them
 func TestScripts(t *testing.T) {
@@ -45,9 +48,11 @@ func TestScripts(t *testing.T) {
 			"code":     code,
 			"door":     startDoor,
 			"freeport": freePort,
-			"get":      get,
+			"get":      asked(http.MethodGet),
+			"post":     asked(http.MethodPost),
 			"saw":      saw,
 			"sawall":   sawAll,
+			"holds":    holds,
 			"hup":      signalled(syscall.SIGHUP),
 			"term":     signalled(syscall.SIGTERM),
 		},

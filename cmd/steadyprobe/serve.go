@@ -30,7 +30,7 @@ func addServe(kp *kingpin.Application, _ io.Writer, _ *console) (string, command
 	health := c.Flag("web.health.listen-address", "Address that serves the two health paths plainly, for an endpoint that is protected.").PlaceHolder("ADDRESS").String()
 	flags := addWebFlags(c, ":10115")
 	profiles := c.Flag("web.enable-pprof", "Serve the profiles of the Go runtime at /debug/pprof/.").Bool()
-	lifecycle := c.Flag("web.enable-lifecycle", "Let POST and PUT of /-/reload reload the configuration, as SIGHUP does.").Bool()
+	lifecycle := c.Flag("web.enable-lifecycle", "Let who reaches the endpoint reload the configuration (POST or PUT of /-/reload), and pause, resume and restore churns.").Bool()
 	auto := &durationValue{flag: "--config.auto-reload-interval"}
 	c.Flag("config.auto-reload-interval", "How often to look whether the configuration file, or a file that it names, has changed, and to reload it then; 0s for never.").Default("0s").SetValue(auto)
 	shardOf := addShardFlags(c)

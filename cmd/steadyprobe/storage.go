@@ -14,7 +14,7 @@ import (
 // addStorageFlags adds the flags of what is kept on disk to a command, and
 // returns what tells what they say.
 func addStorageFlags(c *kingpin.CmdClause) func() app.Storage {
-	path := c.Flag("storage.path", "Folder that the past of targets is kept in, below history/. Without it nothing is kept.").PlaceHolder("FOLDER").String()
+	path := c.Flag("storage.path", "Folder for what outlives the process: the history of targets, and the notes of churns that have no place of their own for them. Without it nothing is kept.").PlaceHolder("FOLDER").String()
 	interval := &choiceValue{flag: "--storage.interval", words: []string{"10s", "1m", "5m"}}
 	c.Flag("storage.interval", "Length of an interval of the history: "+wordList(interval.words)+".").Default("1m").SetValue(interval)
 	age := &ageValue{flag: "--storage.retention.time"}

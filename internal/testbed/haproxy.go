@@ -21,6 +21,8 @@ type HAProxyOptions struct {
 	CA               *testcert.CA     // signs its certificate; nil: one of its own
 	Certificate      testcert.Options // what is special about its certificate
 	Backends         []string         // addresses that requests are passed to; none: HAProxy answers
+	Slots            int              // servers slot1, slot2 and so on of the backend "servers", which Ask fills while HAProxy runs
+	Backend          string           // further lines of the backend, in HAProxy's language, such as servers of its own
 	TCP              bool             // connections are passed to the backends as they are; from HTTPS after TLS has ended
 	Bind             string           // further words of both bind lines, such as "accept-proxy"
 	BindTLS          string           // further words of the bind line of HTTPS
@@ -51,6 +53,7 @@ type HAProxyServer struct {
 	CAFile string // the root of CA, as a ca_file
 
 	*server
+	o        HAProxyOptions
 	pair     string          // file with its certificate and key
 	sockets  string          // folder of the runtime sockets
 	draining []*console      // of workers that were replaced, and may still have connections
@@ -70,11 +73,14 @@ func HAProxy(t Owner, o HAProxyOptions) *HAProxyServer {
 		CA:      ca,
 		CAFile:  ca.WriteCA(t),
 		server:  newServer(t, "haproxy"),
+		o:       o,
 		sockets: shortFolder(t),
 	}
 	t.Cleanup(h.release)
 	h.write("body", Body())
 	h.write("wait.lua", waitAction)
+	h.pair = h.path("door.pem")
+	h.Certify(h.CA.Leaf(h.t, o.Certificate))
 	h.write("haproxy.cfg", h.configuration(o))
 	if o.Urgent {
 		h.urgent = urgentDoor
@@ -157,15 +163,32 @@ func (h *HAProxyServer) Info() map[string]string {
 // as "disable server servers/s0".
 func (h *HAProxyServer) Command(command string) string {
 	h.t.Helper()
-	c, err := h.console()
+	answer, err := h.Ask(command)
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	return answer
+}
+
+// Ask is Command for callers on any goroutine.
+func (h *HAProxyServer) Ask(command string) (string, error) {
+	c, err := h.console()
+	if err != nil {
+		return "", err
+	}
 	answer, err := c.ask(command)
 	if err = closing(c, err); err != nil {
-		h.t.Fatalf("giving HAProxy the command %q: %v", command, err)
+		return "", fmt.Errorf("giving HAProxy the command %q: %w", command, err)
 	}
-	return answer
+	return answer, nil
+}
+
+// SetBackends writes other backends into the configuration, for HAProxy to
+// take at the next Reload or Start. There must be one.
+func (h *HAProxyServer) SetBackends(addresses []string) {
+	h.t.Helper()
+	h.o.Backends = addresses
+	h.write("haproxy.cfg", h.configuration(h.o))
 }
 
 // socket returns the path of a runtime socket.
@@ -211,26 +234,32 @@ func (h *HAProxyServer) worker() (int, error) {
 }
 
 // Reload makes HAProxy read its configuration again, and returns when a new
-// worker serves and the one before takes no further connection. It is not to
-// be called while another method runs.
+// worker serves and the one before takes no further connection. It may be
+// called from any goroutine, but not while another method runs.
 func (h *HAProxyServer) Reload() {
 	h.t.Helper()
+	if err := h.reload(); err != nil {
+		h.t.Errorf("reloading HAProxy: %v; it printed:\n%s", err, tail(h.output, 2048))
+	}
+}
+
+func (h *HAProxyServer) reload() error {
 	h.settle()
 	// A console that stays open keeps the old worker, and so its counters,
 	// until its last connection has ended.
 	old, err := h.console()
 	if err != nil {
-		h.t.Fatal(err)
+		return err
 	}
 	h.draining = append(h.draining, old)
 	before, err := h.worker()
 	if err != nil {
-		h.t.Fatal(err)
+		return err
 	}
 	if err := h.process.signal(sigUsr2); err != nil {
-		h.t.Fatal(err)
+		return err
 	}
-	WaitFor(h.t, "HAProxy to reload", startLimit, func() bool {
+	return await("its new worker", startLimit, func() bool {
 		now, err := h.worker()
 		if err != nil || now == before {
 			return false

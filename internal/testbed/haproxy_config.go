@@ -44,8 +44,6 @@ func (h *HAProxyServer) configuration(o HAProxyOptions) string {
 	if o.TCP {
 		mode = "tcp"
 	}
-	h.pair = h.path("door.pem")
-	h.Certify(h.CA.Leaf(h.t, o.Certificate))
 	return fmt.Sprintf(haproxyConfiguration, h.socket("worker"), global, mode, timeout.Milliseconds(), h.bind(o), h.frontend(o))
 }
 
@@ -90,13 +88,16 @@ func (h *HAProxyServer) frontend(o HAProxyOptions) string {
 			fmt.Fprintf(&b, "\thttp-request return status %d if { path /status/%[1]d }\n", code)
 		}
 	}
-	if len(o.Backends) == 0 {
+	if len(o.Backends) == 0 && o.Slots == 0 && o.Backend == "" {
 		fmt.Fprintf(&b, "\thttp-request return status 200 content-type text/plain file %s\n", h.path("body"))
 		return b.String()
 	}
-	b.WriteString("\tdefault_backend servers\nbackend servers\n")
+	b.WriteString("\tdefault_backend servers\nbackend servers\n" + o.Backend)
 	for i, address := range o.Backends {
 		fmt.Fprintf(&b, "\tserver s%d %s %s\n", i, address, o.Server)
+	}
+	if o.Slots > 0 {
+		fmt.Fprintf(&b, "\tserver-template slot 1-%d 127.0.0.1:1 disabled %s\n", o.Slots, o.Server)
 	}
 	return b.String()
 }

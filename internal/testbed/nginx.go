@@ -23,6 +23,7 @@ type NGINXOptions struct {
 	CA                *testcert.CA     // signs its certificate; nil: one of its own
 	Certificate       testcert.Options // what is special about its certificate
 	Backends          []string         // addresses that requests are passed to; none: nginx answers
+	Upstream          string           // further words of the upstream, in nginx's language
 	Locations         string           // further locations, in nginx's language
 	Server            string           // further lines of the server, in nginx's language
 	Addresses         []string         // further addresses of this machine that both ports are served at: "127.0.0.2", "::1"
@@ -41,6 +42,7 @@ type NGINXServer struct {
 	CAFile string // the root of CA, as a ca_file
 
 	*server
+	o                NGINXOptions
 	certificate, key string // files
 	status           string // address of the counters
 	asked            uint64 // how often this process was asked for its counters
@@ -60,9 +62,11 @@ func NGINX(t Owner, o NGINXOptions) *NGINXServer {
 		CA:     ca,
 		CAFile: ca.WriteCA(t),
 		server: newServer(t, "nginx"),
+		o:      o,
 		status: freeAddress(t),
 		client: questions(),
 	}
+	n.certificate, n.key = testcert.Write(n.t, n.CA.Leaf(n.t, o.Certificate))
 	n.write("nginx.conf", n.configuration(o))
 	n.args = []string{"-p", n.dir, "-c", n.path("nginx.conf"), "-e", n.path("error.log")}
 	if o.Urgent {
@@ -138,6 +142,14 @@ func (n *NGINXServer) worker() int {
 		return 0
 	}
 	return pids[len(pids)-1]
+}
+
+// SetBackends writes other backends into the configuration, for nginx to take
+// at the next Reload or Start. There must be one.
+func (n *NGINXServer) SetBackends(addresses []string) {
+	n.t.Helper()
+	n.o.Backends = addresses
+	n.write("nginx.conf", n.configuration(n.o))
 }
 
 // Reload makes nginx read its configuration again, and returns when a new

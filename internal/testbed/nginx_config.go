@@ -62,7 +62,7 @@ func (n *NGINXServer) configuration(o NGINXOptions) string {
 		tickets = "off"
 	}
 	if len(o.Backends) > 0 {
-		upstream = "\tupstream backends { server " + strings.Join(o.Backends, "; server ") + "; keepalive 64; }"
+		upstream = "\tupstream backends { server " + strings.Join(o.Backends, "; server ") + "; keepalive 64; " + o.Upstream + " }"
 	}
 	timeout, requests := int(o.KeepaliveTimeout.Seconds()), o.KeepaliveRequests
 	if timeout == 0 {
@@ -71,7 +71,6 @@ func (n *NGINXServer) configuration(o NGINXOptions) string {
 	if requests == 0 {
 		requests = 1000
 	}
-	n.certificate, n.key = testcert.Write(n.t, n.CA.Leaf(n.t, o.Certificate))
 	return fmt.Sprintf(nginxConfiguration, user, n.dir, log, timeout, requests, upstream, n.listen(o),
 		n.certificate, n.key, strings.Join(o.TLS.names(), " "), cache, tickets, o.Server+"\n"+locations(o), n.status, logMark, o.Note)
 }

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"fmt"
 	"cmp"
 	"net/http"
 	"os"
@@ -82,12 +83,32 @@ func (p *ProbeServer) Start() { p.t.Helper(); p.start(p.ready) }
 // Stop ends the daemon and waits.
 func (p *ProbeServer) Stop() { p.t.Helper(); p.stop() }
 
+// Terminate tells the daemon to end, and does not wait.
+func (p *ProbeServer) Terminate() {
+	p.t.Helper()
+	if err := p.process.signal(sigTerm); err != nil {
+		p.t.Error(err)
+	}
+}
+
 // Kill ends the daemon as a crash would, and waits.
 func (p *ProbeServer) Kill() {
 	p.t.Helper()
 	if err := p.process.stop(os.Kill); err != nil {
 		p.t.Error(err)
 	}
+}
+
+// Scrape asks the daemon for its metrics. It may be called from any goroutine.
+func (p *ProbeServer) Scrape() (Scrape, error) {
+	code, text, err := fetch(p.client, "http://"+p.Address+"/metrics")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("asking for the metrics: status %d", code)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseScrape([]byte(text))
 }
 
 // Running reports whether the daemon has not ended.

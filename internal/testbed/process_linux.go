@@ -8,3 +8,7 @@ import "syscall"
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
+
+// killedAlong makes that end one that nothing can put off, not even being
+// paused.
+func killedAlong(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

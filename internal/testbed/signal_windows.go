@@ -19,3 +19,5 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 
 // killGroup kills p.
 func killGroup(p *os.Process) error { return p.Kill() }
+
+func killedAlong(*syscall.SysProcAttr) {}

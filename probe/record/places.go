@@ -106,6 +106,10 @@ type backends struct {
 type backend struct {
 	answers uint64
 	last    probe.Instant
+
+	marked uint64        // answers before the mark
+	before probe.Instant // last one before the mark
+	first  probe.Instant // first one since the mark, where there is one
 }
 
 func (b *backends) count(by *probe.Backend, now probe.Instant) {
@@ -117,8 +121,73 @@ func (b *backends) count(by *probe.Backend, now probe.Instant) {
 		one = &backend{}
 		b.all[by] = one
 	}
+	if one.answers == one.marked {
+		one.first = now
+	}
 	one.answers++
 	one.last = max(one.last, now)
+}
+
+// Sighting is when one backend answered before and since a mark, see
+// [Recorder.Sightings].
+type Sighting struct {
+	Name    string
+	Before  probe.Instant // of the last answer before the mark; 0: there was none
+	First   probe.Instant // of the first one since the mark; 0: there was none
+	Last    probe.Instant // of the last one since the mark; 0: there was none
+	Answers uint64        // since the mark
+}
+
+// Sightings writes all backends that answered within the last hour by name to
+// list, whose room is used again, without those that had no place of their own.
+// An instant is that of the end of an answer. Where mark is set, a new span
+// begins with it, without a gap: there is one mark, and before the first one it
+// is the begin of the recorder.
+func (r *Recorder) Sightings(list []Sighting, mark bool) []Sighting {
+	list = list[:0]
+	r.mu.Lock()
+	for by, one := range r.backends.all {
+		if by != r.backends.table.Other() {
+			s := Sighting{Name: by.Name, Before: one.before, Answers: one.answers - one.marked}
+			if s.Answers > 0 {
+				s.First, s.Last = one.first, one.last
+			}
+			list = append(list, s)
+		}
+		if mark {
+			one.marked, one.before = one.answers, one.last
+		}
+	}
+	r.mu.Unlock()
+	slices.SortFunc(list, func(x, y Sighting) int { return strings.Compare(x.Name, y.Name) })
+	return sightedTogether(list)
+}
+
+// LastFailure returns when the last request ended that failed and for which the
+// probe itself is not to blame, 0 where none did.
+func (r *Recorder) LastFailure() probe.Instant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastFailure
+}
+
+// sightedTogether is the same as together, for sightings.
+func sightedTogether(list []Sighting) []Sighting {
+	kept := list[:0]
+	for _, one := range list {
+		n := len(kept)
+		if n == 0 || kept[n-1].Name != one.Name {
+			kept = append(kept, one)
+			continue
+		}
+		to := &kept[n-1]
+		if to.First == 0 || one.First != 0 && one.First < to.First {
+			to.First = one.First
+		}
+		to.Before, to.Last = max(to.Before, one.Before), max(to.Last, one.Last)
+		to.Answers += one.Answers
+	}
+	return kept
 }
 
 // snapshot writes all backends by name to list, whose room is used again, and

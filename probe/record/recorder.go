@@ -45,6 +45,7 @@ type Recorder struct {
 	responses    responses
 	addresses    addresses
 	backends     backends
+	lastFailure  probe.Instant // that was not the probe's own; 0: there was none
 	chains       chains
 	window       window
 }
@@ -178,6 +179,9 @@ func (r *Recorder) Record(s *probe.Sample) {
 	open := &r.timeline.open
 	open.completed++
 	open.failed += uint32(result)
+	if result == Failed && !s.Outcome.Own() {
+		r.lastFailure = max(r.lastFailure, s.End)
+	}
 	if slow {
 		r.window.open.add(cell, 1)
 		open.max = max(open.max, cell)

@@ -19,10 +19,16 @@ import (
 // withoutData are the queries that cannot return data here, and why. They have
 // to parse and to run all the same.
 var withoutData = map[string]string{
-	"steadyprobe: churn / annotation Addresses / A":            "the demo's doors have an address, and no name",
-	"steadyprobe: churn / What kept it from its steps / A":     "nobody is in the way of the demo's churn",
-	"steadyprobe: one door / Latency by percentile / F":        "the 99.999th percentile wants 100,000 requests in the window",
-	"steadyprobe: probe health / The probe's own failures / A": "the probe has ports and files enough",
+	"steadyprobe: churn / annotation Addresses / A":             "the demo's doors have an address, and no name",
+	"steadyprobe: churn / Fail-over / A":                        "nobody kills the demo's backends",
+	"steadyprobe: churn / Fail-over / B":                        "nobody kills the demo's backends",
+	"steadyprobe: churn / First answer of a new backend / A":    "nothing tells the demo's backends apart",
+	"steadyprobe: churn / First answer of a new backend / B":    "nothing tells the demo's backends apart",
+	"steadyprobe: churn / Last answer of a removed backend / A": "nothing tells the demo's backends apart",
+	"steadyprobe: churn / Last answer of a removed backend / B": "nothing tells the demo's backends apart",
+	"steadyprobe: churn / What kept it from its steps / A":      "nobody is in the way of the demo's churn",
+	"steadyprobe: one door / Latency by percentile / F":         "the 99.999th percentile wants 100,000 requests in the window",
+	"steadyprobe: probe health / The probe's own failures / A":  "the probe has ports and files enough",
 
 	"steadyprobe: probe health / Failures of the probe's services / B": "nothing is written to disk here",
 }

@@ -1,0 +1,166 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// chaos is a way to the world on which calls fail in every way there is, for a
+// while: not done, done nevertheless, or done late, when their answer was given
+// up long ago. As a server does with a precondition, it refuses a change of a
+// count that is not the one that was seen last, and a note that another process
+// has seen since.
+type chaos struct {
+	w     *world
+	notes *int // versions of the note
+	rand  *rand.Rand
+	until time.Time // from then on all is well
+	seen  int       // replicas
+	of    int       // of this version of the count
+	did   *[]string
+}
+
+func (h *chaos) log(format string, args ...any) {
+	*h.did = append(*h.did, fmt.Sprintf("%v: ", time.Since(h.w.start))+fmt.Sprintf(format, args...))
+}
+
+// call makes a call in one of the ways.
+func (h *chaos) call(what string, effect func() error) error {
+	reasons := []Reason{Unreachable, Other, Conflict, NotFound, Forbidden, Refused}
+	if !time.Now().Before(h.until) || h.rand.IntN(3) > 0 {
+		err := effect()
+		h.log("%s (%v)", what, err)
+		return err
+	}
+	reason := reasons[h.rand.IntN(len(reasons))]
+	done := "not done"
+	if reason.unclear() {
+		switch h.rand.IntN(3) {
+		case 0:
+			done = "done"
+			_ = effect()
+		case 1:
+			late := time.Duration(h.rand.IntN(1500)) * ms
+			done = fmt.Sprintf("done %v later", late)
+			time.AfterFunc(late, func() { h.log("%s, late (%v)", what, effect()) })
+		}
+	}
+	h.log("%s: %v, %s", what, reason, done)
+	return &Error{reason, errors.New("chaos")}
+}
+
+func (h *chaos) change(replicas int) func() error {
+	seen := h.of
+	return func() error {
+		if h.version() != seen {
+			return &Error{Conflict, errors.New("it is another count")}
+		}
+		if replicas != h.w.count() {
+			h.w.apply(replicas)
+		}
+		return nil
+	}
+}
+
+// version is another one after each change of the count.
+func (h *chaos) version() int { return len(h.w.scaledTo()) }
+
+func (h *chaos) Scale(_ context.Context, replicas int) error {
+	return h.call(fmt.Sprint("scale ", replicas), h.change(replicas))
+}
+
+func (h *chaos) Kill(_ context.Context, n int) error {
+	return h.call(fmt.Sprint("kill ", n), h.change(h.seen-n))
+}
+
+func (h *chaos) Observe(ctx context.Context) (o Observation, err error) {
+	o, err = h.w.Observe(ctx)
+	h.seen, h.of = o.Desired, h.version()
+	if time.Now().Before(h.until) && h.rand.IntN(6) == 0 {
+		reason := []Reason{Unreachable, Forbidden, Refused}[h.rand.IntN(3)]
+		h.log("observe: %v", reason)
+		if reason != Refused {
+			o = Observation{}
+		}
+		return o, &Error{reason, errors.New("chaos")}
+	}
+	return o, err
+}
+
+func (h *chaos) Load(context.Context) (n Note, err error) {
+	err = h.call("load", func() error {
+		n = h.w.book.held()
+		return nil
+	})
+	if err != nil {
+		n = Note{}
+	}
+	return n, err
+}
+
+func (h *chaos) Save(_ context.Context, n Note) error {
+	now := *h.notes
+	return h.call("save "+short(n), func() error {
+		if *h.notes != now {
+			return &Error{Conflict, errors.New("it is another note")}
+		}
+		*h.notes++
+		h.w.book.put(n)
+		return nil
+	})
+}
+
+// TestChaos: as long as nobody else scales, the baseline is there in the end,
+// and nothing is taken for somebody else's, whatever fails, and whenever a
+// process dies and is followed by another one.
+func TestChaos(t *testing.T) {
+	plans := crashPlans()
+	names := []string{"three steps", "down first", "by the baseline", "with a kill", "a kill to the base"}
+	for seed := range uint64(400) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			w := &world{newFake(3), new(fakeNotebook)}
+			var did []string
+			notes, external := 0, uint64(0)
+			process := func(plan Plan, chaotic, lives time.Duration, within time.Duration) {
+				notes++
+				h := &chaos{w: w, notes: &notes, rand: r, until: time.Now().Add(chaotic), did: &did}
+				c, err := New(Options{
+					Name: "shop", Plan: plan, Workload: h, Notebook: h, Settle: 300 * ms, Poll: 100 * ms,
+					StuckAfter: 5 * second, RestoreWithin: within, Guard: Guard{Cooldown: 3 * second},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), lives)
+				defer cancel()
+				_ = c.Run(ctx)
+				var s Snapshot
+				c.Snapshot(&s)
+				external += s.Errors[ExternalChange]
+				h.log("a process has ended: %v, %v", s.State, s.Detail)
+			}
+			plan := plans[names[seed%uint64(len(names))]]
+			for range 1 + r.IntN(3) { // some are killed, some end well
+				lives := time.Duration(r.IntN(20_000)) * ms
+				process(plan, time.Minute, lives, time.Duration(1+r.IntN(2000))*ms)
+			}
+			plan.Hours = never()
+			process(plan, 5*second, time.Minute, time.Minute)
+			if w.count() != 3 || w.book.held() != (Note{}) || external > 0 {
+				t.Errorf("seed %d: %d replicas, %+v, %d changes by others", seed, w.count(), w.book.held(), external)
+				for _, line := range did {
+					t.Log(line)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
