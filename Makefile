@@ -1,5 +1,5 @@
-# The tests need nginx, HAProxy, openssl, curl, Chromium, Buildah and a C compiler:
-# `make setup` says what is missing and installs it (Debian, Ubuntu). It is part of
+# The tests need nginx, HAProxy, openssl, curl, Chromium, Buildah, iptables and a C
+# compiler: `make setup` says what is missing and installs it (Debian, Ubuntu). It is part of
 # `make test`.
 
 version  := github.com/prometheus/common/version

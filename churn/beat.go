@@ -71,6 +71,7 @@ func (c *Cycle) look(now time.Time, o Observation) {
 		}
 	} else {
 		c.recognise(o)
+		c.ours = c.mode == cycling || c.mode == restoring
 	}
 	converged, settled := c.machine.observe(now, o)
 	if settled && c.stepTaken {

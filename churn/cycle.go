@@ -76,6 +76,7 @@ type Cycle struct {
 	forced   bool   // the baseline is to be restored whoever has changed it
 	putBack  bool   // a call that restores was accepted
 	begun    bool   // it has cycled in this Run
+	ours     bool   // what was seen last, so that the baseline may be restored unseen
 	restored bool   // in this Run, so that it has to settle before there is a step
 
 	desired   int       // the count that was seen last

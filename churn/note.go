@@ -41,7 +41,7 @@ func (c *Cycle) takeOver(ctx context.Context) {
 // adopt makes what a note says our own.
 func (c *Cycle) adopt(n Note) {
 	c.rest()
-	c.note, c.left = n, false
+	c.note, c.left, c.ours = n, false, false
 	c.account.setByHand(n.Paused)
 	if !n.Held {
 		c.mode = beginning

@@ -33,7 +33,7 @@ func (c *Cycle) begin(ctx context.Context, now time.Time, o Observation) {
 	c.baseline, c.set, c.original, c.left = o.Desired, o.Desired, "", false
 	c.failures, c.retry = 0, time.Time{}
 	c.course.restart()
-	c.mode, c.begun = cycling, true
+	c.mode, c.begun, c.ours = cycling, true, true
 	c.account.setBaseline(c.baseline)
 	if c.shown != (pause{}) {
 		c.announce(AnnounceResumed, "Begins again, from a baseline of %d replicas.", c.baseline)
@@ -129,7 +129,7 @@ func (c *Cycle) outOfSight(ctx context.Context, err error) {
 	if c.mode == cycling && (t.reason == Forbidden || time.Since(c.unseen) >= patience) {
 		c.yield(t)
 	}
-	if c.mode == restoring && t.reason == Forbidden && c.changed && !c.putBack {
+	if c.mode == restoring && t.reason == Forbidden && c.ours && c.changed && !c.putBack {
 		c.attempt(ctx, change{to: c.baseline, restore: true})
 	}
 }

@@ -322,6 +322,36 @@ func TestForbiddenToLook(t *testing.T) {
 	}
 }
 
+// TestForbiddenToLookAtWhatWasLeft: what was never seen to be ours is not
+// changed unseen.
+func TestForbiddenToLookAtWhatWasLeft(t *testing.T) {
+	for _, desired := range []int{4, 9} {
+		synctest.Test(t, func(t *testing.T) {
+			f, book := newFake(desired), &fakeNotebook{note: Note{Held: true, Baseline: 2, Set: 4, Before: 2}}
+			f.onObserve = func(context.Context) error {
+				if since := time.Since(f.start); since < 20*second {
+					return &Error{Forbidden, errors.New("no get for you")}
+				}
+				return nil
+			}
+			b := newBench(t, f, func(o *Options) { o.Notebook, o.Plan.Hours = book, never() })
+			b.run(t)
+			b.at(19 * second)
+			if s := b.snapshot(); f.count() != desired || s.State != Paused || s.Reason != Forbidden || !s.RestorePending {
+				t.Errorf("%d replicas, %+v", f.count(), s)
+			}
+			b.at(21 * second)
+			want := map[int]int{4: 2, 9: 9}[desired]
+			if f.count() != want || book.held().Held {
+				t.Errorf("%d replicas, want %d, %+v", f.count(), want, book.held())
+			}
+			if err := b.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestOutage: a server that is away for long pauses the churn, which restores as
 // soon as it answers.
 func TestOutage(t *testing.T) {

@@ -145,11 +145,14 @@ func doorsFollow(t *testing.T, b *bed.Bed) {
 		})
 		slices.Sort(want)
 		for _, d := range doors {
-			client := clientOf(t, d)
+			client, requests := clientOf(t, d), 5*n
+			if d.Kind == bed.NGINXFixed {
+				requests = 100 * n // 5 connections to the Service for each pod, at random
+			}
 			var got map[string]bool
 			testbed.WaitFor(t, fmt.Sprintf("%v to pass requests to the %d pods", d.Kind, n), limit, func() bool {
 				got = map[string]bool{}
-				for range 100 * n { // 5 connections of nginx to the Service for each pod
+				for range requests {
 					backend, err := ask(client, "https://"+strings.Replace(d.HTTPS, "127.0.0.1", "localhost", 1)+"/")
 					if err != nil {
 						return false // it passes to one that is gone
