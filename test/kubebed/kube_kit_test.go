@@ -108,6 +108,9 @@ type term struct {
 	done  chan struct{}
 }
 
+// lingers is less than what is left of a lease when it is no longer sure.
+const lingers = 600 * time.Millisecond
+
 type span struct{ from, to time.Time } // to is zero while it lasts
 
 // campaign lets w stand for election until the end of the test, or until stop.
@@ -129,6 +132,7 @@ func (e *term) lead(ctx context.Context) {
 	e.terms = append(e.terms, span{from: time.Now()})
 	e.mu.Unlock()
 	<-ctx.Done()
+	time.Sleep(lingers) // as who still has to put something back
 	e.mu.Lock()
 	e.terms[len(e.terms)-1].to = time.Now()
 	e.mu.Unlock()
