@@ -65,7 +65,7 @@ func TestHAProxyCycle(t *testing.T) {
 	results := onceWhile(t, 8*time.Second, func() {
 		cycles(2)
 		for i := range uint64(2) {
-			until(t, cycle, "servers to be away", func(s *churn.Snapshot) bool { return s.Observation.Desired == 2 })
+			until(t, cycle, "servers to be away", func(s *churn.Snapshot) bool { return s.Desired == 2 })
 			c.Reload()
 			until(t, cycle, "the reload to be seen", func(s *churn.Snapshot) bool { return s.Errors[churn.Refused] == i+1 })
 			cycles(2)
