@@ -91,7 +91,10 @@ func twoDaemons(t *testing.T, s *stand) {
 	all := func(phases map[string]bool) bool {
 		return phases["scaling_up"] && phases["scaling_down"] && phases["settled"]
 	}
-	for began := time.Now(); time.Since(began) < 4*quickHold || time.Since(began) < limit && !(all(seen["first"]) && all(seen["second"])); time.Sleep(50 * time.Millisecond) {
+	enough := func(d time.Duration) bool {
+		return d >= limit || d >= 4*quickHold && all(seen["first"]) && all(seen["second"])
+	}
+	for began := time.Now(); !enough(time.Since(began)); time.Sleep(50 * time.Millisecond) {
 		one, other := s.scrape(first), s.scrape(second)
 		seen["first"][phase(one)], seen["second"][phase(other)] = true, true
 		if !leads(one) || leads(other) {
