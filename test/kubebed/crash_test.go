@@ -1,6 +1,7 @@
 package kubebed
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func crashes(t *testing.T, b *bed.Bed) {
 				row.until(t, s, p)
 			}
 			p.Kill()
-			mark := s.mark()
+			mark := s.ended()
 			s.front.Set(bed.Behaviour{})
 			p.Start()
 			s.restored(t, mark)
@@ -87,7 +88,13 @@ func twoDaemons(t *testing.T, s *stand) {
 	// Both see the same phases. Their scrapes are not of one instant, so that only
 	// what they have seen in all is compared.
 	seen := map[string]map[string]bool{"first": {}, "second": {}}
-	for began := time.Now(); time.Since(began) < 4*quickHold; time.Sleep(50 * time.Millisecond) {
+	all := func(phases map[string]bool) bool {
+		return phases["scaling_up"] && phases["scaling_down"] && phases["settled"]
+	}
+	enough := func(d time.Duration) bool {
+		return d >= limit || d >= 4*quickHold && all(seen["first"]) && all(seen["second"])
+	}
+	for began := time.Now(); !enough(time.Since(began)); time.Sleep(50 * time.Millisecond) {
 		one, other := s.scrape(first), s.scrape(second)
 		seen["first"][phase(one)], seen["second"][phase(other)] = true, true
 		if !leads(one) || leads(other) {
@@ -95,7 +102,7 @@ func twoDaemons(t *testing.T, s *stand) {
 		}
 	}
 	for name, phases := range seen {
-		if !phases["scaling_up"] || !phases["scaling_down"] || !phases["settled"] {
+		if !all(phases) {
 			t.Errorf("the %s daemon saw the phases %v, want all three", name, phases)
 		}
 	}
@@ -107,8 +114,8 @@ func twoDaemons(t *testing.T, s *stand) {
 	// until it has run out.
 	mark := s.mark()
 	first.Stop()
-	s.restored(t, mark)
 	ended := time.Now()
+	testbed.WaitFor(t, "the baseline", limit, func() bool { return slices.Contains(s.since(mark), baseline) })
 	s.waitFor(second, "the second daemon to lead", leads)
 	t.Logf("hand-over after a clean end: %v", time.Since(ended))
 	first.Start()
@@ -116,9 +123,9 @@ func twoDaemons(t *testing.T, s *stand) {
 
 	// A crash: the lease has to run out.
 	s.waitFor(second, "4 replicas", func(now testbed.Scrape) bool { return desired(now) == 4 })
-	mark = s.mark()
 	second.Kill()
 	ended = time.Now()
+	mark = s.ended()
 	s.waitFor(first, "the first daemon to lead", leads)
 	handOver := time.Since(ended)
 	t.Logf("hand-over after a crash: %v", handOver)

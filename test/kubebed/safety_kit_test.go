@@ -104,6 +104,17 @@ func (h *history) since(mark int) []int {
 	return slices.Clone(h.counts[mark:])
 }
 
+// ended returns a mark of now when nobody asks for anything any more: what was
+// asked for last may not be noted yet.
+func (s *stand) ended() int {
+	s.t.Helper()
+	testbed.WaitFor(s.t, "the last change to be noted", limit, func() bool {
+		counts := s.since(s.mark())
+		return counts[0] == s.b.Replicas(s.Namespace, "web")
+	})
+	return s.mark()
+}
+
 // restored waits until the baseline was there after the mark, and checks that
 // nothing else was asked for before.
 func (h *history) restored(t *testing.T, mark int) {

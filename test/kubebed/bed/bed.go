@@ -45,6 +45,7 @@ func Start(t Owner) *Bed {
 		dir:     t.TempDir(),
 		program: testbed.Tool(t, "kubernetes", "kubernetes"),
 		parts:   map[string]*part{},
+		names:   map[string]int{},
 		never:   map[string]bool{},
 		ctx:     ctx,
 		cancel:  cancel,
@@ -89,8 +90,8 @@ func (b *Bed) context() (context.Context, context.CancelFunc) {
 func (b *Bed) unique(name string) string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	b.names++
-	return fmt.Sprintf("%s-%d", name, b.names)
+	b.names[name]++
+	return fmt.Sprintf("%s-%d", name, b.names[name])
 }
 
 // KillAPIServer ends the API server as a crash would. What it has stored stays.
@@ -111,11 +112,14 @@ func (b *Bed) StopAPIServer() {
 }
 
 // StartAPIServer starts the API server again, after it was killed or stopped,
-// and returns when it is ready. Clients may take longer to come back.
+// and returns when it is ready. Controller manager and scheduler are started
+// anew: they would wait, for a minute at times, until they ask again. Other
+// clients may take longer to come back.
 func (b *Bed) StartAPIServer() {
 	b.t.Helper()
 	b.relaunch(apiServer)
 	b.await(apiServer, b.apiServerReady)
+	b.restartControllers()
 }
 
 // PauseAPIServer makes the API server answer nothing more, with all its
@@ -127,12 +131,14 @@ func (b *Bed) PauseAPIServer() {
 	}
 }
 
-// ContinueAPIServer lets a paused API server go on.
+// ContinueAPIServer lets a paused API server go on. As StartAPIServer, it starts
+// controller manager and scheduler anew.
 func (b *Bed) ContinueAPIServer() {
 	b.t.Helper()
 	if err := b.process(apiServer).Continue(); err != nil {
 		b.t.Fatal(err)
 	}
+	b.restartControllers()
 }
 
 // NeverReady makes all pods of a namespace that are started from now on never

@@ -11,8 +11,6 @@ import (
 
 	discovery "k8s.io/api/discovery/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/steadyprobe/steadyprobe/internal/testbed"
@@ -143,47 +141,21 @@ func ready(all []*discovery.EndpointSlice) []string {
 
 // feed calls change with the ready endpoints of a Service whenever they are not
 // those of before, one call at a time. What changes during a call is one
-// change. It ends with the bed's test.
+// change. It ends with the test.
 func (b *Bed) feed(namespace, service string, before []string, change func([]string)) {
 	b.t.Helper()
-	factory := informers.NewSharedInformerFactoryWithOptions(b.Client, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *meta.ListOptions) { o.LabelSelector = discovery.LabelServiceName + "=" + service }))
-	endpoints := factory.Discovery().V1().EndpointSlices()
-	news := make(chan struct{}, 1)
-	notify := func() {
-		select {
-		case news <- struct{}{}:
-		default: // there are some already
-		}
-	}
-	if _, err := endpoints.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
-	}); err != nil {
-		b.t.Fatalf("watching the endpoints of %q: %v", service, err)
-	}
-	over := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-over:
-				return
-			case <-news:
+	b.follow(cache.NewFilteredListWatchFromClient(b.Client.DiscoveryV1().RESTClient(), "endpointslices", namespace,
+		func(o *meta.ListOptions) { o.LabelSelector = discovery.LabelServiceName + "=" + service }),
+		&discovery.EndpointSlice{}, func(all []any) {
+			list := make([]*discovery.EndpointSlice, len(all))
+			for i := range all {
+				list[i] = all[i].(*discovery.EndpointSlice)
 			}
-			all, err := endpoints.Lister().List(labels.Everything())
-			if err != nil {
-				b.t.Errorf("reading the endpoints of %q: %v", service, err)
-				return
-			}
-			if now := ready(all); !slices.Equal(now, before) {
+			if now := ready(list); !slices.Equal(now, before) {
 				before = now
 				change(now)
 			}
-		}
-	}()
-	b.t.Cleanup(func() { close(over); <-ended })
-	b.follow(factory)
+		})
 }
 
 // slotted fills the slots of a HAProxy.

@@ -13,7 +13,6 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -39,23 +38,8 @@ func (b *Bed) startKubelet() {
 	if _, err := b.Client.CoreV1().Nodes().Create(ctx, theNode(), meta.CreateOptions{}); err != nil {
 		b.t.Fatalf("making the node: %v", err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(b.Client, 0, informers.WithTweakListOptions(func(o *meta.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
-	}))
-	pods := factory.Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { k.seen(o.(*core.Pod)) },
-		UpdateFunc: func(_, o any) { k.seen(o.(*core.Pod)) },
-		DeleteFunc: func(o any) {
-			if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = last.Obj
-			}
-			k.gone(o.(*core.Pod))
-		},
-	}); err != nil {
-		b.t.Fatalf("watching pods: %v", err)
-	}
-	b.follow(factory)
+	b.follow(cache.NewListWatchFromClient(b.Client.CoreV1().RESTClient(), "pods", meta.NamespaceAll,
+		fields.OneTermEqualSelector("spec.nodeName", node)), &core.Pod{}, k.seen)
 }
 
 // claimAddresses returns an address after which 4,000 are this bed's until it
@@ -79,21 +63,6 @@ func (b *Bed) claimAddresses() netip.Addr {
 	return netip.Addr{}
 }
 
-// follow runs informers until the bed ends, and returns when they know all that
-// there is.
-func (b *Bed) follow(factory informers.SharedInformerFactory) {
-	b.t.Helper()
-	factory.Start(b.ctx.Done())
-	b.others.Go(factory.Shutdown)
-	ctx, cancel := b.context()
-	defer cancel()
-	for kind, known := range factory.WaitForCacheSync(ctx.Done()) {
-		if !known {
-			b.t.Fatalf("watching %v: no answer within %v", kind, callLimit)
-		}
-	}
-}
-
 func theNode() *core.Node {
 	room := core.ResourceList{
 		core.ResourceCPU: resource.MustParse("64"), core.ResourceMemory: resource.MustParse("64Gi"), core.ResourcePods: resource.MustParse("1000"),
@@ -108,43 +77,50 @@ func theNode() *core.Node {
 	}
 }
 
-// seen deals with a pod as it is now.
-func (k *kubelet) seen(o *core.Pod) {
+// seen deals with all pods of the node as they are now.
+func (k *kubelet) seen(all []any) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	p := k.pods[o.UID]
-	if p == nil {
-		if o.Status.Phase == core.PodFailed || o.Status.Phase == core.PodSucceeded {
-			return
-		}
-		k.address = k.address.Next()
-		p = &pod{k: k, object: o.DeepCopy(), address: k.address, ending: make(chan struct{})}
-		k.pods[o.UID] = p
-		k.b.others.Go(func() {
-			if err := p.run(k.b.ctx); err != nil && k.b.ctx.Err() == nil {
-				k.b.t.Errorf("running the pod %q: %v", p.object.Name, err)
+	there := map[types.UID]bool{}
+	for _, o := range all {
+		o := o.(*core.Pod)
+		there[o.UID] = true
+		p := k.pods[o.UID]
+		if p == nil {
+			if o.Status.Phase == core.PodFailed || o.Status.Phase == core.PodSucceeded {
+				continue
 			}
-			k.mutex.Lock()
-			defer k.mutex.Unlock()
-			delete(k.pods, p.object.UID)
-		})
-	}
-	if o.DeletionTimestamp != nil {
-		grace := time.Duration(0)
-		if seconds := o.DeletionGracePeriodSeconds; seconds != nil {
-			grace = time.Duration(*seconds) * time.Second
+			p = k.begin(o)
 		}
-		p.end(grace)
+		if o.DeletionTimestamp != nil {
+			grace := time.Duration(0)
+			if seconds := o.DeletionGracePeriodSeconds; seconds != nil {
+				grace = time.Duration(*seconds) * time.Second
+			}
+			p.end(grace)
+		}
+	}
+	for id, p := range k.pods {
+		if !there[id] { // it was taken away at once
+			p.end(0)
+		}
 	}
 }
 
-// gone deals with a pod that was taken away at once.
-func (k *kubelet) gone(o *core.Pod) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if p := k.pods[o.UID]; p != nil {
-		p.end(0)
-	}
+// begin runs a pod. The caller holds the mutex.
+func (k *kubelet) begin(o *core.Pod) *pod {
+	k.address = k.address.Next()
+	p := &pod{k: k, object: o.DeepCopy(), address: k.address, ending: make(chan struct{})}
+	k.pods[o.UID] = p
+	k.b.others.Go(func() {
+		if err := p.run(k.b.ctx); err != nil && k.b.ctx.Err() == nil {
+			k.b.t.Errorf("running the pod %q: %v", p.object.Name, err)
+		}
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		delete(k.pods, p.object.UID)
+	})
+	return p
 }
 
 // insist calls do again and again until it has no complaint, or ctx ends: the

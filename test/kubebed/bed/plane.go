@@ -61,7 +61,7 @@ type plane struct {
 	mutex sync.Mutex
 	parts map[string]*part // by name
 	order []string         // they were started in
-	names int              // that were made unique
+	names map[string]int   // how often each was made unique
 	never map[string]bool  // namespaces whose new pods never become ready
 
 	ctx    context.Context // ends with the bed
@@ -73,10 +73,10 @@ type plane struct {
 // groups.
 func identities() map[string]string {
 	return map[string]string{
-		"admin":                          "system:masters",
-		"system:kube-controller-manager": "",
-		"system:kube-scheduler":          "",
-		"system:kube-proxy":              "",
+		"admin":                       "system:masters",
+		"system:" + controllerManager: "",
+		"system:" + scheduler:         "",
+		"system:kube-proxy":           "",
 	}
 }
 
@@ -218,7 +218,12 @@ func (b *Bed) startAPIServer(etcd string) {
 	b.Client = client
 }
 
-const apiServer = "kube-apiserver"
+// The parts that are spoken of more than once.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+)
 
 // apiServerReady asks the API server whether it is ready. It takes a new
 // connection for that, with the certificate that the server has made itself.
@@ -263,19 +268,30 @@ func controllers() []string {
 func (b *Bed) startControllers() {
 	b.t.Helper()
 	for name, flags := range map[string][]string{
-		"kube-controller-manager": {
+		controllerManager: {
 			"--controllers=" + strings.Join(controllers(), ","),
 			"--use-service-account-credentials", "--service-account-private-key-file=" + b.file("accounts.key"),
 			"--kube-api-qps=500", "--kube-api-burst=1000",
 			"--endpointslice-updates-batch-period=0s", "--horizontal-pod-autoscaler-sync-period=1s",
 		},
-		"kube-scheduler": {"--kube-api-qps=500", "--kube-api-burst=1000"},
+		scheduler: {"--kube-api-qps=500", "--kube-api-burst=1000"},
 	} {
 		path := b.kubeconfig(name, b.server, b.authority, b.tokens["system:"+name], "default")
 		b.launch(name, append(flags,
 			"--kubeconfig="+path, "--authentication-kubeconfig="+path, "--authorization-kubeconfig="+path,
 			"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port(testbed.FreeAddress(b.t)),
 			"--cert-dir="+b.file(name), "--profiling=false")...)
+	}
+}
+
+// restartControllers starts controller manager and scheduler anew.
+func (b *Bed) restartControllers() {
+	b.t.Helper()
+	for _, name := range []string{controllerManager, scheduler} {
+		if err := b.process(name).Kill(); err != nil {
+			b.t.Fatal(err)
+		}
+		b.relaunch(name)
 	}
 }
 
