@@ -1,8 +1,8 @@
 package testbed
 
 import (
-	"fmt"
 	"cmp"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
