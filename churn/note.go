@@ -100,7 +100,7 @@ func (c *Cycle) fence(ctx context.Context, ch change) error {
 	switch {
 	case !ch.restore:
 		hold = c.o.Plan.Steps[c.course.index].Hold + c.o.Plan.Jitter
-	case c.note.Held && !c.forced: // the workload may have either, until it has the baseline
+	case c.note.Held && !c.forced && !c.knows(): // the workload may have either, until it has the baseline
 		n.Set, n.Before = c.note.Set, c.note.Before
 	}
 	err := c.write(ctx, c.dated(n, hold))
@@ -110,6 +110,14 @@ func (c *Cycle) fence(ctx context.Context, ch change) error {
 		return nil
 	}
 	return err
+}
+
+// knows reports whether the workload has what it was asked for last while the
+// note says something else, or no more than that: the step that was noted was
+// never asked for, or the note was renewed since. What a restore that is done in
+// part may leave lies between that count and the baseline then.
+func (c *Cycle) knows() bool {
+	return len(c.unclear) == 0 && (c.note.Set != c.set || c.note.Before == c.set)
 }
 
 // dated returns a note with its deadline.

@@ -227,6 +227,59 @@ func TestRestoreWithoutNotebook(t *testing.T) {
 	}
 }
 
+// TestNoteOfARestore: a restore notes the two counts between which the workload
+// is, whatever could be said of them before.
+func TestNoteOfARestore(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		full  bool // no step can be noted from 3 s on
+		hold  time.Duration
+		after time.Duration
+		want  Note
+	}{
+		// At 10 s the step from 4 to 3 is noted in vain, and not taken.
+		{"the next step could not be noted", true, 10 * second, 10*second + 10*ms, Note{Held: true, Baseline: 2, Set: 2, Before: 4}},
+		// The deadline is an hour and StuckAfter and a minute away, and renewed in
+		// the middle of that: the note says 4 and 4 from there on.
+		{"the note was renewed", false, time.Hour, 59 * time.Minute, Note{Held: true, Baseline: 2, Set: 2, Before: 4}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, book := newFake(2), new(fakeNotebook)
+				var noted []Note
+				stopping := false
+				book.onSave = func(_ context.Context, n Note) (bool, error) {
+					if stopping && n.Held {
+						noted = append(noted, n)
+					}
+					if tc.full && !stopping && time.Since(f.start) > 3*second {
+						return false, errors.New("no space left on device")
+					}
+					return false, nil
+				}
+				b := newBench(t, f, func(o *Options) {
+					o.Notebook = book
+					o.Plan.Steps = []Step{{Replicas: 4, Hold: tc.hold}, {Replicas: 3, Hold: tc.hold}}
+				})
+				b.run(t)
+				b.at(tc.after)
+				stopping = true
+				if err := b.stop(); err != nil || f.count() != 2 {
+					t.Errorf("%d replicas, %v", f.count(), err)
+				}
+				if len(noted) == 0 {
+					t.Fatal("nothing was noted before the baseline was put back")
+				}
+				got := noted[0]
+				got.Deadline = time.Time{}
+				if got != tc.want {
+					t.Errorf("noted %+v, want %+v", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
 // TestForeignNote: a baseline that somebody else has noted while we churn is
 // not overwritten, but restored.
 func TestForeignNote(t *testing.T) {

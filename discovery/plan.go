@@ -135,9 +135,14 @@ func (v *evaluation) refuse(target string, why *refusal) {
 }
 
 // shown returns the name or the address of a target in bounded length, without
-// the user info that a wrong address may have.
+// the user info and the query that a wrong address may have.
 func shown(target string) string {
-	if at := strings.LastIndexByte(target, '@'); at >= 0 {
+	switch at, query := strings.LastIndexByte(target, '@'), strings.IndexByte(target, '?'); {
+	case query >= 0 && query < at: // either may hold the other's character
+		target = "<secret>"
+	case query >= 0:
+		target = target[at+1:query] + "?<secret>"
+	default:
 		target = target[at+1:]
 	}
 	const most = 160

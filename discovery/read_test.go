@@ -185,6 +185,10 @@ func TestShown(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"plain", "shop.example.com", "shop.example.com"},
 		{"user info", "planted:planted@shop.example.com", "shop.example.com"},
+		{"query", "shop.example.com/a?key=planted", "shop.example.com/a?<secret>"},
+		{"user info and query", "planted:planted@shop.example.com/a?planted", "shop.example.com/a?<secret>"},
+		{"a query with the character of user info", "shop.example.com/a?key=planted@planted", "<secret>"},
+		{"user info with the character of a query", "planted:pl?nted@shop.example.com", "<secret>"},
 		{"long", strings.Repeat("a", 161), strings.Repeat("a", 160) + "…"},
 		{"not UTF-8", "a\xff", "a�"},
 	} {

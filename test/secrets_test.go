@@ -48,7 +48,23 @@ targets:
   - {name: untrusted, url: "https://Pl4ntedUser:Pl4ntedPass@%[5]s/?token=Pl4ntedQuery", rate: 5}
   - {name: with-certificate, url: "https://%[5]s/?token=Pl4ntedQuery", rate: 5, tls: {ca_file: %[6]s, cert_file: client.pem, key_file: client.key}}
   - {name: bare, url: "tcp://%[1]s", rate: 5, tcp: {send: "Pl4ntedSend\r\n\r\n", expect: nothing}}
-  - {name: bare-file, url: "tls://%[5]s", rate: 5, tls: {ca_file: %[6]s}, tcp: {send_file: body, expect: nothing}}
+  - {name: bare-file, url: "tls://%[5]s", rate: 5, tls: {ca_file: %[6]s}, tcp: {send_file: body, expect: nothing}, churn: failing}
+profiles:
+  - {name: gentle, rate: 1, http: {headers: {X-A: Pl4ntedProfile}, authorization: {credentials_file: token}}}
+discovery:
+  - name: found
+    file_sd_configs: [{files: [doors.yml]}]
+    http_sd_configs:
+      - {url: "http://Pl4ntedUser:Pl4ntedPass@%[3]s/?key=Pl4ntedQuery", refresh_interval: 5s}
+      - {url: "http://%[1]s/status/500?key=Pl4ntedQuery", refresh_interval: 5s, basic_auth: {username: Pl4ntedName, password: Pl4ntedPassword}}
+      - {url: "https://%[5]s/?key=Pl4ntedQuery", refresh_interval: 5s, authorization: {credentials: Pl4ntedToken}}
+    profile: gentle
+    allow: {networks: [127.0.0.0/8]}
+churns:
+  - name: failing
+    command: {scale: [sh, -c, "exit 1 # Pl4ntedArgument {replicas}"], read: [sh, -c, "exit 1 # Pl4ntedArgument"], interval: 1s}
+    steps: [{replicas: 2, hold: 5s}, {replicas: 1, hold: 5s}]
+    dry_run: false
 `
 
 // brokenConfigurations have secrets where they make a file wrong.
@@ -62,6 +78,9 @@ func brokenConfigurations() []string {
 		"targets: [{name: a, rate: 1, url: 'http://h/', tls: {ca_file: password, cert_file: token, key_file: token}}]",
 		"targets: [{name: a, rate: 1, url: 'http://h/', http: {headers: {X-A: \"Pl4nted\\r\\nX-B: Pl4nted\"}}}]",
 		"targets:\n  - {name: a, rate: 1, url: 'http://Pl4nted:Pl4nted@h/'\n    http: {body: Pl4nted}}",
+		"discovery: [{name: a, http_sd_configs: [{url: 'http://u:Pl4nted@h:Pl4nted/?Pl4nted'}], profile: none, allow: {hosts: [h]}}]",
+		"discovery: [{name: a, http_sd_configs: [{url: 'http://h/', basic_auth: {username: u, password: [Pl4nted]}}], profile: none, allow: {hosts: [h]}}]",
+		"churns: [{name: a, command: {scale: Pl4nted, read: [Pl4nted, {Pl4nted: x}]}, steps: [{replicas: 1, hold: 5s}]}]",
 	}
 }
 
@@ -98,18 +117,19 @@ func forms(key []byte) []secret {
 func TestNoSecretIsShown(t *testing.T) {
 	checkLeaks(t)
 	files := t.TempDir()
+	nginx := testbed.NGINX(t, testbed.NGINXOptions{})
 	certificate, key := testcert.Write(t, testcert.NewCA(t, "clients", testcert.Options{}).Leaf(t, testcert.Options{Client: true}))
 	keyText := []byte(read(t, key))
 	for name, text := range map[string]string{
 		"header": "Pl4ntedFile\n", "password": "Pl4ntedPassword\n", "token": "Pl4ntedToken\n", "body": "Pl4ntedBodyFile",
 		"client.pem": read(t, certificate), "client.key": string(keyText),
-		"web.yml": "basic_auth_users: {user: \"" + hash + "\"}\n",
+		"doors.yml": "- targets: ['" + nginx.HTTP + "']\n",
+		"web.yml":   "basic_auth_users: {user: \"" + hash + "\"}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	nginx := testbed.NGINX(t, testbed.NGINXOptions{})
 	// Whatever it is asked comes back in the body of an answer.
 	echo := faultdoor.Listen(t, faultdoor.HTTP(func(c *faultdoor.Conn, r *faultdoor.Request) error {
 		return c.Answer(r, faultdoor.Answer{Body: []byte("you said " + planted)})
@@ -124,7 +144,12 @@ func TestNoSecretIsShown(t *testing.T) {
 	a := &asker{t: t, base: "http://" + p.Address, secrets: forms(keyText)}
 	testbed.WaitFor(t, "all that fails to be told of", time.Minute, func() bool {
 		out := p.Output()
-		return strings.Contains(out, "target=no-name") && strings.Contains(out, "target=untrusted") && strings.Contains(out, "target=refused")
+		for _, told := range []string{"target=no-name", "target=untrusted", "target=refused", "discovery=found err=", "churn=failing"} {
+			if !strings.Contains(out, told) {
+				return false
+			}
+		}
+		return true
 	})
 
 	for _, path := range a.paths() {

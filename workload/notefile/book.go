@@ -129,7 +129,8 @@ func (b *Book) covers(n churn.Note) bool {
 		return false
 	}
 	there, err := decode(b.churn, text)
-	return err == nil && there.Held && n.Held && n.Set == n.Baseline &&
+	same := there.Set == n.Set && there.Before == n.Before // as a restore has it, which may leave either
+	return err == nil && there.Held && n.Held && (same || n.Set == n.Baseline) &&
 		there.Baseline == n.Baseline && there.Original == n.Original && there.Paused == n.Paused
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -67,7 +68,13 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Save(t.Context(), restoring); err != nil {
 		t.Errorf("Save before the baseline is put back: %v", err)
 	}
+	again := before // of a restore after a step that may have been taken
+	again.Deadline = time.Now()
+	if err := b.Save(t.Context(), again); err != nil {
+		t.Errorf("Save of what is there: %v", err)
+	}
 	for name, more := range map[string]churn.Note{
+		"another count":    {Held: true, Baseline: 4, Set: 2, Before: 3},
 		"another baseline": {Held: true, Baseline: 5, Set: 5, Before: 2},
 		"an original":      {Held: true, Baseline: 4, Set: 4, Before: 2, Original: "more"},
 		"a pause":          {Held: true, Baseline: 4, Set: 4, Before: 2, Paused: true},
