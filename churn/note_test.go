@@ -236,7 +236,7 @@ func TestNoStepAtTheEnd(t *testing.T) {
 				f, book := newFake(2), new(fakeNotebook)
 				stopping := false
 				book.onSave = func(_ context.Context, n Note) (bool, error) {
-					if n.Held && !(stopping && again) {
+					if n.Held && (!stopping || !again) {
 						return false, errors.New("no space left on device")
 					}
 					return false, nil
