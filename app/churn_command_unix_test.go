@@ -3,7 +3,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -267,24 +265,6 @@ func TestOfTwoDaemonsOneChurns(t *testing.T) {
 	eventually(t, "the second to churn", func() bool { c := churnOf(t, second); return c.State == "running" && c.Desired == 4 && c.Baseline == 2 })
 }
 
-// captured is a log for tests.
-type captured struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (c *captured) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.Write(p)
-}
-
-func (c *captured) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
-}
-
 // TestNotesOfNobody says loudly what earlier churns have left that are no
 // longer configured.
 func TestNotesOfNobody(t *testing.T) {
@@ -297,7 +277,7 @@ func TestNotesOfNobody(t *testing.T) {
 	if err := os.WriteFile(torn, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log captured
+	var log logged
 	o := p.options("steps: [{replicas: 4, hold: 1h}]")
 	o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 	start(t, o).stop()

@@ -233,6 +233,8 @@ func (c *Cycle) end(ctx context.Context) error {
 	defer cancel()
 	if c.changed {
 		c.restoreThen(resting)
+	} else {
+		c.rest() // a note alone is to be released, and no step is taken any more
 	}
 	c.failures, c.retry = 0, time.Time{}
 	for ctx.Err() == nil {

@@ -227,6 +227,37 @@ func TestRestoreWithoutNotebook(t *testing.T) {
 	}
 }
 
+// TestNoStepAtTheEnd: a step that could not be noted is not taken when notes can
+// be kept again while the Run ends, and the end does not wait for it.
+func TestNoStepAtTheEnd(t *testing.T) {
+	for name, again := range map[string]bool{"notes cannot be kept": false, "notes can be kept again": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, book := newFake(2), new(fakeNotebook)
+				stopping := false
+				book.onSave = func(_ context.Context, n Note) (bool, error) {
+					if n.Held && (!stopping || !again) {
+						return false, errors.New("no space left on device")
+					}
+					return false, nil
+				}
+				b := newBench(t, f, func(o *Options) { o.Notebook = book })
+				b.run(t)
+				b.at(3 * second)
+				stopping = true
+				begun := time.Now()
+				if err := b.stop(); err != nil || time.Since(begun) > second {
+					t.Errorf("it took %v: %v", time.Since(begun), err)
+				}
+				b.wantScales(t)
+				if s := b.snapshot(); book.held().Held || s.RestorePending {
+					t.Errorf("%+v, %+v", book.held(), s)
+				}
+			})
+		})
+	}
+}
+
 // TestNoteOfARestore: a restore notes the two counts between which the workload
 // is, whatever could be said of them before.
 func TestNoteOfARestore(t *testing.T) {

@@ -118,8 +118,8 @@ func untold(s record.Span) bool {
 	return s.Completed == 0 || len(s.Cells) == 0 && s.Failed < s.Completed
 }
 
-// line writes a span. Failures are a
-// comment in front of it, as not all of them have a latency that is one.
+// line writes a span. Failures are a comment in front of it, as not all of them
+// have a latency that is one.
 func (w *writer) line(lines *hdrhistogram.HistogramLogWriter, s *record.Span, wall func(probe.Instant) time.Time) error {
 	if s.Failed > 0 {
 		if err := lines.OutputComment(fmt.Sprintf("[Failed: %d of %d]", s.Failed, s.Completed)); err != nil {
