@@ -65,7 +65,7 @@ func (p *programs) options(rest string) Options {
     %s
 `, p.count, rest)
 	o := options(configured(p.t, text), "127.0.0.1:0")
-	o.Storage, o.Lifecycle = Storage{Path: p.storage, Interval: time.Minute}, true
+	o.Storage, o.Lifecycle = Storage{Path: p.storage}, true
 	return o
 }
 

@@ -34,10 +34,11 @@ func (p *churnParts) newChurning(c config.Churn, namespaces []string, created ti
 	one.ctx, one.end = context.WithCancel(context.Background())
 	var err error
 	if one.provider, err = p.newProvider(&c, namespaces); err != nil {
+		one.end()
 		return nil, err
 	}
 	if one.cycle, err = churn.New(one.options()); err != nil {
-		one.provider.close()
+		one.close()
 		return nil, err
 	}
 	return one, nil

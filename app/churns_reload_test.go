@@ -56,6 +56,7 @@ func TestReloadOfChurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.engine.close()
+	defer d.closeDiscovery()
 	ctx, cancel := contextFor(t)
 	d.start(ctx)
 	eventually(t, "the first step", func() bool { return slices.Equal(calls(), []int{4}) })

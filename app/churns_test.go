@@ -58,6 +58,7 @@ func TestTargetsAreObservedUntilTheBaselineIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.engine.close()
+	defer d.closeDiscovery()
 	ctx, cancel := context.WithCancel(t.Context())
 	d.start(ctx)
 	if n := <-scaled; n != 4 {

@@ -41,6 +41,7 @@ func BenchmarkReload(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer d.engine.close()
+			defer d.closeDiscovery()
 			ctx, cancel := contextFor(b)
 			d.start(ctx)
 			defer d.stop()

@@ -11,7 +11,7 @@ import (
 // Storage says where, how and for how long a daemon keeps the past on disk.
 type Storage struct {
 	Path     string        // of the folder; empty: nothing is kept
-	Interval time.Duration // of the history, one of history.Intervals
+	Interval time.Duration // of the history, one of history.Intervals; 0: none is kept
 	MaxAge   time.Duration // 0: for ever
 	MaxSize  int64         // bytes; 0: no limit
 }
@@ -22,7 +22,7 @@ const historyLimit = 10 * time.Second
 // openHistory begins to keep the past of targets, where that is asked for.
 func (d *daemon) openHistory() (err error) {
 	s := &d.options.Storage
-	if s.Path == "" {
+	if s.Path == "" || s.Interval == 0 {
 		return nil
 	}
 	d.history, err = history.Open(history.Options{

@@ -26,6 +26,7 @@ func TestViewOfTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.engine.close()
+	defer d.closeDiscovery()
 	want := []struct {
 		name            string
 		windows, phases int

@@ -15,14 +15,14 @@ import (
 // returns what tells what they say.
 func addStorageFlags(c *kingpin.CmdClause) func() app.Storage {
 	path := c.Flag("storage.path", "Folder for what outlives the process: the history of targets, and the notes of churns that have no place of their own for them. Without it nothing is kept.").PlaceHolder("FOLDER").String()
-	interval := &choiceValue{flag: "--storage.interval", words: []string{"10s", "1m", "5m"}}
-	c.Flag("storage.interval", "Length of an interval of the history: "+wordList(interval.words)+".").Default("1m").SetValue(interval)
+	interval := &choiceValue{flag: "--storage.interval", words: []string{"10s", "1m", "5m", "off"}}
+	c.Flag("storage.interval", "Length of an interval of the history: "+wordList(interval.words)+", which keeps none.").Default("1m").SetValue(interval)
 	age := &ageValue{flag: "--storage.retention.time"}
 	c.Flag("storage.retention.time", "How long the history is kept, such as 15d; 0 for as long as there is room.").Default("15d").SetValue(age)
 	size := &sizeValue{flag: "--storage.retention.size"}
 	c.Flag("storage.retention.size", "How large the history may become, such as 500MiB; the oldest days go first. 0 for no limit.").Default("1GiB").SetValue(size)
 	return func() app.Storage {
-		every, _ := time.ParseDuration(interval.word) // it is one of the words
+		every, _ := time.ParseDuration(interval.word) // it is one of the words; off is 0
 		return app.Storage{Path: *path, Interval: every, MaxAge: age.Duration, MaxSize: int64(size.Size)}
 	}
 }

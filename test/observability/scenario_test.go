@@ -340,7 +340,7 @@ func (s *stand) checkDashboards(t *testing.T, ended time.Time) {
 	}
 	for kind, p := range map[string]*testbed.PrometheusServer{"native": s.prometheus, "classic": s.classic} {
 		t.Run(kind, func(t *testing.T) {
-			got := newViewer(p, s.prometheus, s.began, ended).dashboards(t, boards)
+			got := newViewer(p, s.began, ended).dashboards(t, boards)
 			t.Logf("%d queries returned %d series; nothing, rightly: %s", got.queries, got.series, strings.Join(got.empty, "; "))
 		})
 	}
