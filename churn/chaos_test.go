@@ -31,6 +31,7 @@ type chaos struct {
 type diary struct {
 	mu    sync.Mutex
 	lines []string
+	count sync.Mutex // is held by whoever looks at the count and its version, or changes both
 }
 
 func (h *chaos) log(format string, args ...any) {
@@ -67,6 +68,8 @@ func (h *chaos) call(what string, effect func() error) error {
 func (h *chaos) change(replicas int) func() error {
 	seen := h.of
 	return func() error {
+		h.did.count.Lock()
+		defer h.did.count.Unlock()
 		if h.version() != seen {
 			return &Error{Conflict, errors.New("it is another count")}
 		}
@@ -89,9 +92,11 @@ func (h *chaos) Kill(_ context.Context, n int) error {
 }
 
 func (h *chaos) Observe(ctx context.Context) (o Observation, err error) {
-	o, err = h.w.Observe(ctx)
 	before, of := h.seen, h.of
+	h.did.count.Lock()
+	o, err = h.w.Observe(ctx)
 	h.seen, h.of = o.Desired, h.version()
+	h.did.count.Unlock()
 	if time.Now().Before(h.until) && h.rand.IntN(6) == 0 {
 		reason := []Reason{Unreachable, Forbidden, Refused}[h.rand.IntN(3)]
 		h.log("observe: %v", reason)
@@ -185,7 +190,11 @@ func TestChaos(t *testing.T) {
 			others := seed%3 == 0
 			if others {
 				want = 20 // is never ours, and neither plan is allowed from there
-				time.AfterFunc(time.Duration(r.IntN(20_000))*ms, func() { w.apply(want) })
+				time.AfterFunc(time.Duration(r.IntN(20_000))*ms, func() {
+					did.count.Lock()
+					defer did.count.Unlock()
+					w.apply(want)
+				})
 			}
 			plan := plans[names[seed%uint64(len(names))]]
 			for range 1 + r.IntN(3) { // some are killed, some end well
