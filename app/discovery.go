@@ -9,13 +9,16 @@ import (
 	"github.com/steadyprobe/steadyprobe/config"
 	"github.com/steadyprobe/steadyprobe/discovery"
 	"github.com/steadyprobe/steadyprobe/exporter"
+	"github.com/steadyprobe/steadyprobe/kube"
 	"github.com/steadyprobe/steadyprobe/probe/resolve"
 	"github.com/steadyprobe/steadyprobe/web"
 )
 
 // LogLibraries has libraries that know only one logger for the whole process log
 // there. It is for the start of the process, before anything else runs.
-func LogLibraries(logger *slog.Logger) { discovery.LogClients(logger) }
+func LogLibraries(logger *slog.Logger) {
+	kube.RedirectLogs(discovery.WatchFailures(logger, kube.QuietLogs(logger)))
+}
 
 // openDiscovery makes what finds targets, and starts nothing.
 func (d *daemon) openDiscovery() (err error) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/steadyprobe/steadyprobe/discovery/kubernetes"
 )
 
 // repeatAfter is after how long a line that says the same is logged again.
@@ -37,10 +35,47 @@ func newComplaints(logger *slog.Logger) *complaints {
 	return &complaints{Handler: logger.Handler(), kept: &keptComplaints{logged: map[string]time.Time{}}}
 }
 
-// LogClients has the client library of Kubernetes, which knows only one logger
-// for the whole process, log there. It is for the start of the process.
-func LogClients(logger *slog.Logger) {
-	kubernetes.SetLogger(slog.New(newComplaints(logger.With("component", "kubernetes client"))))
+// watchFailure is what the client library of Kubernetes says when it cannot list
+// or watch for one of Prometheus's roles. Prometheus only counts that.
+const watchFailure = "Failed to watch"
+
+// WatchFailures returns a handler for the client library of Kubernetes, which
+// has only one for the whole process: it logs failures to watch as warnings, the
+// same one once in a while, and leaves all else to the other handler.
+func WatchFailures(logger *slog.Logger, others slog.Handler) slog.Handler {
+	return &watchFailures{Handler: others, complaints: newComplaints(logger)}
+}
+
+type watchFailures struct {
+	slog.Handler
+	complaints slog.Handler
+}
+
+// Enabled implements [slog.Handler].
+func (w *watchFailures) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelError || w.Handler.Enabled(ctx, level)
+}
+
+// Handle implements [slog.Handler].
+func (w *watchFailures) Handle(ctx context.Context, r slog.Record) error {
+	switch {
+	case r.Message == watchFailure:
+		r.Level, r.Message = slog.LevelWarn, "A source cannot watch objects of a cluster"
+		return w.complaints.Handle(ctx, r)
+	case !w.Handler.Enabled(ctx, r.Level):
+		return nil
+	}
+	return w.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (w *watchFailures) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &watchFailures{Handler: w.Handler.WithAttrs(attrs), complaints: w.complaints.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (w *watchFailures) WithGroup(name string) slog.Handler {
+	return &watchFailures{Handler: w.Handler.WithGroup(name), complaints: w.complaints.WithGroup(name)}
 }
 
 // Handle implements [slog.Handler].

@@ -62,3 +62,22 @@ func TestComplaints(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchFailures logs as the client library of Kubernetes does.
+func TestWatchFailures(t *testing.T) {
+	t.Parallel()
+	log, others := &logged{}, &logged{}
+	h := WatchFailures(slog.New(slog.NewTextHandler(log, nil)), slog.NewTextHandler(others, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	l := slog.New(h).With("logger", "x").WithGroup("g")
+	for range 3 {
+		l.Error("Failed to watch", "type", "*v1.Ingress", "err", "forbidden")
+	}
+	l.Error("Something else", "err", "wrong")
+	l.Info("Starting reflector")
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `level=WARN msg="A source cannot watch objects of a cluster" logger=x g.type=*v1.Ingress g.err=forbidden`) {
+		t.Errorf("log:\n%s", text)
+	}
+	if text := others.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "Something else") {
+		t.Errorf("log of others:\n%s", text)
+	}
+}

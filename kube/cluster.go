@@ -53,7 +53,7 @@ func Connect(o ClusterOptions) (*Cluster, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	redirectLogs(o.Logger)
+	RedirectLogs(QuietLogs(o.Logger))
 	var config *rest.Config
 	var where string
 	var err error

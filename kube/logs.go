@@ -12,11 +12,15 @@ import (
 // it is in use.
 var klogOnce sync.Once
 
-// redirectLogs makes client-go write to the logger, at debug, and never to
-// standard error: what matters of it is returned as an error by this package.
-func redirectLogs(logger *slog.Logger) {
-	klogOnce.Do(func() { klog.SetSlogLogger(slog.New(quiet{logger.Handler()})) })
-}
+// RedirectLogs makes client-go write to the handler, in the whole process, and
+// never to standard error. Only the first call has an effect, and it has to be
+// made before client-go is in use. Where there was none, [Connect] makes it write
+// to what [QuietLogs] returns.
+func RedirectLogs(h slog.Handler) { klogOnce.Do(func() { klog.SetSlogLogger(slog.New(h)) }) }
+
+// QuietLogs returns a handler that logs at debug: what matters of client-go is
+// returned as an error by this package.
+func QuietLogs(logger *slog.Logger) slog.Handler { return quiet{logger.Handler()} }
 
 // quiet is a handler that takes what is worth reading as debug.
 type quiet struct{ slog.Handler }

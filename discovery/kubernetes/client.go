@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -11,15 +10,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 )
 
 // ownNamespaceFile is where a pod is told the namespace that it runs in.
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// SetLogger has the client library, which knows only one logger, log there. It
-// is for the start of the process.
-func SetLogger(l *slog.Logger) { klog.SetSlogLogger(l) }
 
 // client speaks to an API.
 type client struct {
