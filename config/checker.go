@@ -99,10 +99,3 @@ func (c *checker) later(path, value, supported string) {
 		c.fail(path, "%s is not yet supported in this version; write %q or remove the line", quote(value), supported)
 	}
 }
-
-// laterList refuses a list or mapping whose work is not built yet.
-func (c *checker) laterList(path string, items int) {
-	if items > 0 {
-		c.fail(path, "is not yet supported in this version; remove it")
-	}
-}
