@@ -128,6 +128,10 @@ func (m mechanism) build(source string, o *Options, logger *slog.Logger) (*runni
 		SetName:           source,
 		HTTPClientOptions: clientOptions(o),
 	})
+	if c, ok := m.config.(*prometheuskubernetes.SDConfig); ok && err == nil {
+		reach := &kubernetes.Config{APIServer: c.APIServer, KubeConfig: c.KubeConfig, HTTPClientConfig: c.HTTPClientConfig}
+		r.discoverer, err = kubernetes.Guard(reach, r.discoverer, r.metrics, logger)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("discovering from %q by %s: %s; look at its settings and at the files that they name", source, m.name, withoutSecrets(err.Error()))
 	}

@@ -117,6 +117,10 @@ type metrics struct {
 
 // NewDiscovererMetrics returns the metrics of a mechanism.
 func (*Config) NewDiscovererMetrics(r prometheus.Registerer, _ sd.RefreshMetricsInstantiator) sd.DiscovererMetrics {
+	return newMetrics(r)
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{registerer: r, failures: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: FailuresTotal,
 		Help: "Requests to the API that failed.",

@@ -73,7 +73,8 @@ func (c *Config) NewDiscoverer(o sd.DiscovererOptions) (sd.Discoverer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &discoverer{config: c, client: client, namespaces: namespaces, metrics: m, logger: o.Logger.With("role", c.Role)}, nil
+	d := &discoverer{config: c, client: client, namespaces: namespaces, metrics: m, logger: o.Logger.With("role", c.Role)}
+	return &guard{Discoverer: d, api: client.api, failed: d.fail}, nil
 }
 
 // Run implements [sd.Discoverer]. It waits until the API has what is looked for.

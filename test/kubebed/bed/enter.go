@@ -78,7 +78,7 @@ const (
 )
 
 // buildPrograms builds what runs in the namespace, where no module could be
-// downloaded, and returns its folder.
+// downloaded, and fetches what is installed there. It returns their folder.
 func buildPrograms(h *testbed.Holder) string {
 	dir := h.TempDir()
 	for _, program := range []struct{ name, of string }{
@@ -91,6 +91,7 @@ func buildPrograms(h *testbed.Holder) string {
 			h.Fatalf("building %q: %v: %s", program.of, err, out)
 		}
 	}
+	fetchDefinitions(h, dir)
 	return dir
 }
 
