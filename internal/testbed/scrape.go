@@ -113,6 +113,9 @@ func (s Scrape) checkGrowth(before Scrape) error {
 			continue
 		}
 		for _, m := range family.GetMetric() {
+			if target := Label(m, "target"); target != "" && s.Sum("steadyprobe_target_info", "target", target) == 0 {
+				continue // its counters are gone with it
+			}
 			var labels []string
 			for _, p := range m.GetLabel() {
 				labels = append(labels, p.GetName(), p.GetValue())
