@@ -63,8 +63,12 @@
 // change, and kept until it was observed to be back.
 //
 // A call whose outcome is open may also take effect later. As long as one may,
-// its count is ours, and the baseline must have been there for a while before it
-// is believed to be back.
+// its count is ours, and the baseline must have been there for 2 s before it is
+// believed to be back. Nor does a new leader take a baseline in its first 2 s:
+// a provider may have kept what it saw of its predecessor's last step.
+//
+// Where looking is forbidden, the baseline is restored unseen, but only where
+// what was seen last was ours.
 //
 // A change that somebody makes to exactly the count that is ours, or that an
 // unanswered call asked for, cannot be told from our own.
