@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/steadyprobe/steadyprobe/churn"
@@ -25,6 +26,7 @@ func kill(t *testing.T, b *Backends, n int) {
 // for a while.
 func observed(t *testing.T, b *Backends, desired, endpoints int) {
 	t.Helper()
+	synctest.Wait() // what is due at this very instant has happened
 	got, err := b.Observe(t.Context())
 	if want := (churn.Observation{Desired: desired, Ready: endpoints, Endpoints: endpoints}); err != nil || got != want {
 		t.Errorf("observed %+v, %v; want %+v", got, err, want)
