@@ -113,14 +113,15 @@ func (s Scrape) checkGrowth(before Scrape) error {
 			continue
 		}
 		for _, m := range family.GetMetric() {
-			if target := Label(m, "target"); target != "" && s.Sum("steadyprobe_target_info", "target", target) == 0 {
-				continue // its counters are gone with it
-			}
 			var labels []string
 			for _, p := range m.GetLabel() {
 				labels = append(labels, p.GetName(), p.GetValue())
 			}
-			if now := s.Sum(name, labels...); math.IsNaN(now) || now < m.GetCounter().GetValue() {
+			now := s.Sum(name, labels...)
+			if target := Label(m, "target"); now == 0 && target != "" && s.Sum("steadyprobe_target_info", "target", target) == 0 {
+				continue // it is gone with its target
+			}
+			if math.IsNaN(now) || now < m.GetCounter().GetValue() {
 				return fmt.Errorf("%s%v went from %v to %v", name, labels, m.GetCounter().GetValue(), now)
 			}
 		}

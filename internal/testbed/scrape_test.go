@@ -89,6 +89,8 @@ func TestCheckAccount(t *testing.T) {
 		{"a connection is missing", `connections{target="shop"} 3`, `connections{target="shop"} 2`, "4 connections opened, 1 closed, but 2 open"},
 		{"a failure without a reason", `reason="reset"`, `reason="error"`, "without a specific reason"},
 		{"a counter shrinks", `target="other",churn_phase="settled"} 100`, `target="other",churn_phase="settled"} 99`, "from 100 to 99"},
+		{"a target is removed", `steadyprobe_requests_total{target="other",churn_phase="settled"} 100`, "", ""},
+		{"a counter is gone, and its target is not", `steadyprobe_requests_total{target="other",churn_phase="settled"} 100`, "# TYPE steadyprobe_target_info gauge\nsteadyprobe_target_info{target=\"other\"} 1", "from 100 to 0"},
 	} {
 		text := strings.Replace(account, row.old, row.new, 1)
 		err := scraped(t, text).CheckAccount("shop", before)
